@@ -95,12 +95,12 @@ import { transactionsRoutes } from './routes/transactions.ts'
 import { vaultRoutes } from './routes/vault.ts'
 import { VERSION } from './version.ts'
 
-/** The document of the routes below. `pnpm openapi` writes it. */
+/** The OpenAPI document of the routes below. `pnpm openapi` writes it. */
 const API_DOCUMENT = new URL('../../../docs/openapi/payments.json', import.meta.url)
 const BODY_BYTES_MAX = 131_072
 const HANDLER_TIMEOUT_MS = 30_000
 
-/** The HTTP server of payments with all plugins and routes, not listening yet. */
+/** Builds the HTTP server of payments with all plugins and routes. The server does not listen yet. */
 export async function buildApp(deps: PaymentsDeps, handlerTimeoutMs = HANDLER_TIMEOUT_MS): Promise<Server> {
   const app = createServer({
     logger: deps.logger,

@@ -48,21 +48,21 @@ export interface PaymentsConfig
     LimiterConfig {
   readonly server: ServerConfig
   readonly database: DatabaseSettings & {
-    /** Undefined: `url` leads to the coordinator, or there is no cluster. */
+    /** `undefined` if `url` leads to the coordinator or there is no cluster. */
     readonly coordinatorUrl: string | undefined
-    /** The password with which the servers of a cluster log in to each other, as the role of the service. */
+    /** The password with which the servers of a cluster log in to each other in the role of the service. */
     readonly nodePassword: string | undefined
-    /** The URL that changes of operators connect by. Undefined: `migrationUrl`. */
+    /** The URL of the connection for changes by operators. `undefined` if they use `migrationUrl`. */
     readonly operatorUrl: string | undefined
-    /** The role that they work as. Undefined: the role of the connection. */
+    /** The role that changes by operators use. `undefined` if they use the role of the connection. */
     readonly operatorRole: string | undefined
   }
   readonly pepper: Buffer
   readonly vaultKeys: PaymentsValues['VAULT_KEYS']
-  /** The settings whose keys were made for this process. */
+  /** The settings whose keys were generated for this process only. */
   readonly throwAwayKeys: readonly string[]
   readonly warnings: readonly string[]
-  /** Undefined: users cannot call. */
+  /** `undefined` if users cannot call the API. */
   readonly signIn: SignInConfig | undefined
   readonly dayLimits: {
     readonly authorizationExpiryDays: number
@@ -72,9 +72,9 @@ export interface PaymentsConfig
 }
 
 /**
- * Returns the settings of payments, from the environment and an env file. With PAYMENTS_DEV, keys that are not set are
- * made for this process only; `throwAwayKeys` names them, for a warning.
- * @param file with more variables; by default none is read
+ * Returns the settings of payments, from the environment and an env file. With PAYMENTS_DEV, missing keys are generated for this
+ * process only. `throwAwayKeys` names these settings, so that the service can warn.
+ * @param file an env file with more variables. By default no file is read
  * @throws ConfigError that lists all problems
  */
 export function loadPaymentsConfig(env: NodeJS.ProcessEnv, file?: EnvFile): PaymentsConfig {
@@ -164,7 +164,7 @@ const rules: readonly Rule<JudgedValues>[] = [
     urlsOfHosts(DATABASE_URL).length > 1 && COORDINATOR_URL === undefined
       ? `${PREFIX}COORDINATOR_URL is required when ${PREFIX}DATABASE_URL has several hosts`
       : undefined,
-  // The service itself speaks plain HTTP, so without a trusted proxy no request would count as sent by TLS.
+  // The service itself speaks plain HTTP. Without a trusted proxy, no request would count as sent by TLS.
   ({ REQUIRE_TLS, TRUSTED_PROXIES }) =>
     REQUIRE_TLS && TRUSTED_PROXIES === 0
       ? `${PREFIX}REQUIRE_TLS needs ${PREFIX}TRUSTED_PROXIES: a proxy says by X-Forwarded-Proto what came by TLS`
@@ -172,7 +172,7 @@ const rules: readonly Rule<JudgedValues>[] = [
   ...messageRules,
 ]
 
-/** Whether keys may be missing. Read first, because it decides what other settings are required. */
+/** Returns whether keys may be missing. This setting is read first, because it decides which other settings are required. */
 function isDevelopment(source: EnvironmentOptions & { readonly prefix: string }): boolean {
   try {
     return loadConfig({ DEV: settings.DEV }, source).DEV

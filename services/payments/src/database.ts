@@ -14,7 +14,7 @@ export interface AppsTable {
   created: Date
 }
 
-/** A key of an app, stored as a MAC. NULL in `scopes` and `expires` means not restricted. */
+/** A key of an app, stored as a MAC. NULL in `scopes` or `expires` means no restriction. */
 export interface AppKeysTable {
   id: string
   app_id: string
@@ -34,10 +34,10 @@ export interface UsersTable {
   created: Date
 }
 
-/** The merchant that is paid. SQL functions write the row, because it decides where money goes. */
+/** A merchant. Only SQL functions write this row, because it decides where money goes. */
 export interface MerchantsTable {
   id: string
-  /** Last 8 digits of the ids below the merchant. */
+  /** The last 8 digits of the ids of all objects of the merchant. */
   tag: string
   key: string
   name: string | null
@@ -59,7 +59,7 @@ export interface MerchantsTable {
 
 interface MembershipColumns {
   merchant_id: string
-  /** Whether the invitation is still to be accepted. */
+  /** Whether the user has not yet accepted the invitation. */
   pending: Generated<boolean>
   invited_by: string | null
   created: Date
@@ -69,12 +69,12 @@ export interface MerchantAppsTable extends MembershipColumns {
   app_id: string
 }
 
-/** A user who is, or is invited to be, a member of a merchant. */
+/** A user who is a member of a merchant or is invited to become one. */
 export interface MerchantUsersTable extends MembershipColumns {
   user_id: string
-  /** The id of the user that members of the merchant see. Null when it is the user's own. */
+  /** The id of the user that members of the merchant see. NULL if they see the user's own id. */
   member_id: string | null
-  /** The address as the merchant typed it. Null: as in the user's record. */
+  /** The address as the merchant typed it. NULL if the address in the user's record applies. */
   email: string | null
 }
 
@@ -88,13 +88,13 @@ export interface InvitationsTable {
   created: Date
 }
 
-/** Seeded ids that do not end in the tag of their merchant. */
+/** Seeded ids that do not end with the tag of their merchant. */
 export interface IdAliasesTable {
   id: string
   merchant_id: string
 }
 
-/** The sums that a posting changes under the lock of the merchant. Amounts are minor units of `currency`. */
+/** The totals of a merchant, which each posting changes under the merchant's lock. Amounts are minor units of `currency`. */
 export interface MerchantBalancesTable {
   merchant_id: string
   currency: string
@@ -103,18 +103,18 @@ export interface MerchantBalancesTable {
   line_count: Generated<bigint>
   chain_head: Generated<Buffer>
   chain_length: Generated<bigint>
-  /** The end of the chain of states. */
+  /** The last hash of the chain of states. */
   state_head: Generated<Buffer>
   state_length: Generated<bigint>
-  /** Seconds that the test clock runs ahead. */
+  /** Seconds by which the test clock is ahead of the time of the service. */
   clock_offset: Generated<bigint>
-  /** Transactions up to this id have nothing pending, because their authorizations have expired. */
+  /** Transactions with ids up to this one have no pending amount, because their authorizations have expired. */
   expired_id: Generated<string>
 }
 
-/** An entry of the audit log: who did what to a merchant, a key or a webhook. */
+/** An entry of the audit log: who changed a merchant, a key or a webhook, and how. */
 export interface AuditTable {
-  /** 24 zeros when no merchant is concerned. */
+  /** 24 zeros if the entry concerns no merchant. */
   merchant_id: string
   id: string
   identity_id: string | null
@@ -123,13 +123,13 @@ export interface AuditTable {
   created: Date
 }
 
-/** The effect of an Idempotency-Key of POST /merchants. */
+/** The stored result of a POST /merchants with an Idempotency-Key. */
 export interface MerchantCreationsTable {
   identity_id: string
   key: string
   fingerprint: Buffer
   status: number | null
-  /** The row of the merchant as it was made. */
+  /** The row of the merchant at its creation. */
   body: Json<unknown> | null
   created: Date
 }
@@ -159,7 +159,7 @@ export interface AppInvitationsTable {
   created: Date
   expires: Date
   used: Date | null
-  /** The app that was registered with it. */
+  /** The app that was registered with this invitation. */
   app_id: string | null
 }
 
@@ -168,7 +168,7 @@ export interface FxRatesTable {
   date: Date
   currency: string
   source: 'embedded' | 'ecb'
-  /** Decimal text, units of the currency for one euro. */
+  /** Units of the currency for one euro, as decimal text. */
   rate: string
 }
 
@@ -223,7 +223,7 @@ export interface PaymentsTables {
   rate_limits: RateLimitsTable
 }
 
-/** A connection to the tables, or an open transaction on them. */
+/** A connection to the database, or an open database transaction. */
 export type Db = Kysely<PaymentsTables>
 
 export type Trx = Transaction<PaymentsTables>

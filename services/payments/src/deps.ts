@@ -36,7 +36,7 @@ import { openWebhooks, type WebhookDeps } from './webhooks/delivery.ts'
 import { takeJobs } from './webhooks/outbox.ts'
 import { createWebhookSecrets, type WebhookSecrets } from './webhooks/webhook-secret.ts'
 
-/** The settings that routes, use cases and commands read, without keys and addresses of other servers. */
+/** The settings that routes, use cases and commands read. They contain no keys and no addresses of other servers. */
 interface ReadConfig
   extends Pick<
     PaymentsConfig,
@@ -45,18 +45,17 @@ interface ReadConfig
   readonly server: Pick<PaymentsConfig['server'], 'baseUrl' | 'docsEnabled' | 'trustedProxies'>
 }
 
-/** The clock, random values and waiting of a process. Tests replace them. */
+/** The clock, random values and timers of a process. Tests replace them. */
 interface Sources {
-  /** The only clock of the process. */
   readonly now: () => Date
   readonly randomBytes: (size: number) => Buffer
   readonly generateApiKey: () => string
-  /** Resolves after so many milliseconds. Rejects when the signal aborts it. */
+  /** Resolves after `ms` milliseconds. Rejects if the signal aborts the wait. */
   readonly wait: (ms: number, signal?: AbortSignal) => Promise<void>
 }
 
 interface Secrets {
-  /** Secret of the digests under which API keys are stored. As a Buffer a digest would take five times as long. */
+  /** The key of the MACs of API keys. With a Buffer, computing a MAC takes five times as long. */
   readonly pepper: KeyObject
   readonly vault: PanVault
   readonly ciphers: CheckoutCiphers
@@ -66,13 +65,13 @@ interface AccessDeps {
   readonly rateLimits: RateLimits
   readonly limitRefusals: LimitRefusals
   readonly usedKeys: UsedKeys
-  /** Undefined unless users may sign in. */
+  /** `undefined` if users cannot sign in. */
   readonly userTokens: UserTokens | undefined
-  /** Undefined: there is no operator API. */
+  /** `undefined` if there is no operator API. */
   readonly operators: OperatorAccess | undefined
-  /** The database as the role of operators, on the coordinator. Changes of operators use it alone. */
+  /** The database in the role of operators, on the coordinator. Only changes by operators use it. */
   readonly operatorDb: Db
-  /** The reads of operators, on the connections of `operatorDb`: a slow search delays no merchant. */
+  /** Pools for operators' reads, on the connections of `operatorDb`, so that a slow search delays no merchant. */
   readonly operatorPools: Pools
 }
 
@@ -93,17 +92,17 @@ interface ReportDeps {
   readonly readiness: Readiness
 }
 
-/** The dependencies of requests. `serve` builds them once. A test builds its own, and may replace members. */
+/** The dependencies of requests. `serve` creates them once. A test creates its own and may replace members. */
 export interface PaymentsDeps extends Sources, Secrets, AccessDeps, MoneyDeps, QueueDeps, ReportDeps {
   readonly config: ReadConfig
   readonly pools: Pools
   readonly names: Names
   readonly webhooks: WebhookDeps
-  /** Undefined where no mail server is set. */
+  /** `undefined` if no mail server is set. */
   readonly mailer: Mailer | undefined
 }
 
-/** The database of background work: transactions, prepared statements, and where the rows are. */
+/** The database for background work: database transactions, prepared queries, and the placement of rows. */
 export interface RowDeps {
   readonly db: Db
   readonly pools: Pools
@@ -112,11 +111,11 @@ export interface RowDeps {
 
 export interface ProcessDeps extends PaymentsDeps, RowDeps {
   readonly metrics: Metrics
-  /** Ends everything; the database last. */
+  /** Closes everything. The database is closed last. */
   close(): Promise<void>
 }
 
-/** The dependencies of an operator's command. They have the database of the owner of the tables, and no limits. */
+/** The dependencies of an operator's command: the database with the rights of the table owner, and no rate limits. */
 export interface OperatorDeps
   extends Sources,
     MoneyDeps,
@@ -132,7 +131,7 @@ export interface OperatorDeps
   close(): Promise<void>
 }
 
-/** Opens the dependencies of a serving process. The database is expected to answer and to be migrated. */
+/** Opens the dependencies of a serving process. The database must answer and be migrated. */
 export async function createDeps(
   config: PaymentsConfig,
   { logger }: ServiceLogger,
@@ -207,13 +206,13 @@ export function createSecrets(config: PaymentsConfig, meter: Meter): Secrets {
   }
 }
 
-/** Loads the library for tokens only where users sign in: a start without them is faster. */
+/** Loads the library for tokens only if users can sign in, because the service starts faster without it. */
 async function openSignIn(pools: Pools, signIn: NonNullable<PaymentsConfig['signIn']>): Promise<UserTokens> {
   const { openUserTokens } = await import('./members/user-token.ts')
   return openUserTokens(pools, { ...signIn, now: SOURCES.now })
 }
 
-/** The simulator, and the acquirers of the settings, which may stand in the operator's own network. */
+/** Opens the simulator and the acquirers of the settings. The acquirers may be in the operator's own network. */
 export function openAcquirers(
   { acquirers }: PaymentsConfig,
   { pools, meter, logger }: Pick<PaymentsDeps, 'pools' | 'meter' | 'logger'>,

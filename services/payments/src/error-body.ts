@@ -18,10 +18,10 @@ type ErrorAnswers<Status extends number> = {
   readonly [Each in Status]: Each extends 400 ? typeof FieldErrorsView : typeof ErrorView
 }
 
-/** The pages of a route by status. Handlers send or throw them as they are, so their type is left open. */
+/** The pages of a route by status. The type is open, because handlers send or throw pages as they are. */
 type PageAnswers<Status extends number> = { readonly [Each in Status]: unknown }
 
-/** Returns the errors of a route, for its schema. Statuses that all routes with a rate limit have are added. */
+/** Returns the errors of a route, for its schema. Adds the statuses of all routes with a rate limit. */
 export function errorAnswers<const Status extends ErrorStatus>(
   ...statuses: readonly Status[]
 ): ErrorAnswers<Status | 429 | 500 | 503> {
@@ -47,7 +47,7 @@ const RefundLimitView = ErrorView.extend({
   left: z.int().describe('What is left of the UTC day'),
 }).meta({ id: 'RefundLimitExceeded' })
 
-/** The 403 of captures and voids of operators: the role is too low, or the merchant may not do this. */
+/** The 403 of captures and voids by operators: the console role is too low, or the merchant lacks the permission. */
 export const operationForbidden = { 403: z.union([OperatorForbiddenView, ErrorView]).describe('Forbidden') }
 
 export const refundForbidden = {
@@ -58,20 +58,20 @@ type OperatorAnswers<Status extends number> = {
   readonly [Each in Status]: Each extends 403 ? typeof OperatorForbiddenView : ErrorAnswers<Each>[Each]
 }
 
-/** Returns the errors of a route of operators, for its schema. Statuses that all of them have are added. */
+/** Returns the errors of a route for operators, for its schema. Adds the statuses that all these routes have. */
 export function operatorAnswers<const Status extends ErrorStatus = never>(
   ...statuses: readonly Status[]
 ): OperatorAnswers<Status | 401 | 404 | 429 | 500 | 503> {
   const forbidden = statuses.some((status) => status === 403) ? OPERATOR_FORBIDDEN : {}
-  // The spread loses the statuses.
+  // The spread drops the statuses from the type.
   return { ...toAnswers([401, 404, ...statuses, 429, 500, 503]), ...forbidden } as OperatorAnswers<
     Status | 401 | 404 | 429 | 500 | 503
   >
 }
 
 /**
- * The views of errors by status. All routes share them: to make them for each route would take a tenth of the
- * start of an app.
+ * The views of errors by status. All routes share them, because creating them for each route would take a tenth of the start
+ * time.
  */
 const ERROR_ANSWERS: ReadonlyMap<number, z.ZodType> = new Map(
   [400, 401, 403, 404, 409, 413, 415, 429, 500, 503].map((status) => [
@@ -82,14 +82,14 @@ const ERROR_ANSWERS: ReadonlyMap<number, z.ZodType> = new Map(
 
 function toAnswers<Status extends number>(statuses: readonly Status[]): ErrorAnswers<Status> {
   const views = statuses.map((status) => [status, ERROR_ANSWERS.get(status)])
-  // Object.fromEntries loses the statuses. The map above has a view for each of them.
+  // `Object.fromEntries` drops the statuses from the type. The map above has a view for each of them.
   return Object.fromEntries(views) as ErrorAnswers<Status>
 }
 
-/** Returns the answers of a page for browsers, for its schema: HTML, and the errors that are JSON. */
+/** Returns the answers of a page for browsers, for its schema. They are HTML, and the errors are JSON. */
 export function pageAnswers<const Status extends number>(...statuses: readonly Status[]): PageAnswers<Status> {
   const answers = statuses.map((status) => [status, { description: describePage(status), content: PAGE }])
-  // Object.fromEntries loses the statuses.
+  // `Object.fromEntries` drops the statuses from the type.
   return Object.fromEntries(answers) as PageAnswers<Status>
 }
 
@@ -100,13 +100,13 @@ function describePage(status: number): string {
 }
 
 /**
- * Returns the errors of a path that is a page only at one host, or only while its parameter can be decoded. In other
- * cases they are JSON.
+ * Returns the errors of a path that is a page only at one host, or only if its parameter can be decoded. Otherwise the errors are
+ * JSON.
  */
 export function pageOrErrorAnswers<const Status extends number>(...statuses: readonly Status[]): PageAnswers<Status> {
   const content = { ...PAGE, 'application/json': { schema: ErrorView } }
   const answers = statuses.map((status) => [status, { description: STATUS_CODES[status], content }])
-  // Object.fromEntries loses the statuses.
+  // `Object.fromEntries` drops the statuses from the type.
   return Object.fromEntries(answers) as PageAnswers<Status>
 }
 
@@ -133,7 +133,7 @@ type CheckoutStatus = 400 | 413 | 429 | 500 | 503
 
 type CheckoutAnswers<Status extends number> = { readonly [Each in Status]: typeof CheckoutErrorView }
 
-/** Returns the errors of an endpoint of the checkout, for its schema. Statuses that all of them have are added. */
+/** Returns the errors of a checkout endpoint, for its schema. Adds the statuses that all these endpoints have. */
 export function checkoutErrors<const Status extends 404 | 409 = never>(
   ...statuses: readonly Status[]
 ): CheckoutAnswers<CheckoutStatus | Status> {
@@ -141,7 +141,7 @@ export function checkoutErrors<const Status extends 404 | 409 = never>(
     status,
     CheckoutErrorView.describe(STATUS_CODES[status] ?? ''),
   ])
-  // Object.fromEntries loses the statuses. The line above gives the view to each of them.
+  // `Object.fromEntries` drops the statuses from the type. The line above sets the view of each of them.
   return Object.fromEntries(views) as CheckoutAnswers<CheckoutStatus | Status>
 }
 
@@ -150,7 +150,8 @@ export const chargeRefusal = { 400: z.union([FieldErrorsView, ProcessingErrorVie
 export const errorVocabulary: ErrorVocabulary = {
   envelope: ({ code, message, details }) => details.fields ?? details.body ?? { code, message, ...details },
   layOut,
-  // The plugin `read-request` validates bodies and queries. No other schema can refuse a request.
+  // The plugin `read-request` validates bodies and queries. This handler is for the schemas of other parts, which refuse no
+  // request.
   invalid: ({ context }) => errors.invalidFields([{ field: context, message: FIELD_TEXTS.invalid, code: 'FORMAT' }]),
   malformed,
   tooLarge: (cause) => errors.payloadTooLarge({ cause }),
@@ -169,26 +170,26 @@ export const errorVocabulary: ErrorVocabulary = {
   isUnavailable: isDatabaseUnavailable,
 }
 
-/** A row differs from its last record (SQL function `expect_recorded`). */
+/** Returns whether a row differs from its last recorded state (SQL function `expect_recorded`). */
 function isRecordChanged(cause: unknown): boolean {
   return cause instanceof pg.DatabaseError && cause.code === 'TL001'
 }
 
-/** A balance would be larger than its column (SQL function `post`). */
+/** Returns whether a balance would exceed the limit of its column (SQL function `post`). */
 function isBalanceBeyondLimit(cause: unknown): boolean {
   return cause instanceof pg.DatabaseError && cause.code === 'TL002'
 }
 
 /**
- * The 503 for an unavailable dependency, and for a slow handler. During a rebalance, each write is refused for the same reason. The
- * log has that reason once, so the error of a refused write has no cause to log.
+ * Returns the 503 for an unavailable dependency or a slow handler. During a rebalance, every write is refused for the same
+ * reason. The service logs this reason once, so the error of each refused write has no cause to log.
  */
 function unavailable(cause: unknown): HttpError {
   const isRefusal = isRebalancingError(cause) && cause.cause === undefined
   return errors.serviceUnavailable(isRefusal ? {} : { cause })
 }
 
-/** A path with broken percent-encoding names no endpoint. */
+/** Returns 404 for a path with broken percent-encoding, because such a path names no endpoint. */
 function malformed(cause: unknown): HttpError {
   const code = cause instanceof Error && 'code' in cause ? cause.code : undefined
   if (code === 'FST_ERR_BAD_URL') return errorVocabulary.notFound()
@@ -196,8 +197,8 @@ function malformed(cause: unknown): HttpError {
 }
 
 /**
- * The exact text of an answer. An object or an error is one line that ends in a newline. A list has one element a line,
- * because the official Node client parses line by line (reference: Layout of answers).
+ * Returns the exact text of an answer. An object or an error is one line that ends in a newline. A list has one element per line,
+ * because the official Node client parses it line by line (reference: Layout of answers).
  */
 export function layOut(payload: unknown, status: number): string {
   if (!Array.isArray(payload) || status >= 400) return `${JSON.stringify(payload)}\n`

@@ -1,15 +1,16 @@
-// The texts of field errors (reference: Field errors), a part of the catalogue in errors.ts: what follows the name of a field.
-// Rules that belong to one endpoint alone stand in errors.ts itself, with their codes.
+// The texts of field errors (reference: Field errors), a part of the catalogue in errors.ts. A text follows the name of a field.
+// Rules of a single endpoint are in errors.ts, with their codes.
 //
-// From an answer to its rule: search here for the text, without its numbers. The name on that line leads on.
-// - A name of the first paragraph, such as `tooBig`, stands for what zod itself finds: a bound, a type. The
-//   URL of the request leads to the file below routes/, whose schema has the field: the rule of
-//   `limit: must be at most 1000` is the field `limit` there, or in the schema that it imports. `explain` in
-//   requests/field-error.ts chooses the text.
-// - A search for another name, such as `FIELD_TEXTS.notIban`, finds the schema or function that refuses the value.
+// To find the rule behind an answer, search here for its text without the numbers. Then use the name on that line:
+// - A name of the first paragraph, such as `tooBig`, stands for a check of zod itself: a bound or a type. Find the file below
+//   routes/ for the URL of the request. Its schema has the field. The rule of `limit: must be at most 1000` is the field `limit`
+//   there, or in the schema that the file imports. `explain` in requests/field-error.ts chooses the text.
+// - For another name, such as `FIELD_TEXTS.notIban`, search for the name. It leads to the schema or function that refuses the
+//   value.
 //
-// The plugin read-request keeps the error as `request.problem`. `requireAccess` in access/require-access.ts throws it once the
-// caller has access. Routes that need no key throw it themselves, and plugins/checkout.ts throws it as an error of the checkout.
+// The plugin read-request stores the error as `request.problem`. `requireAccess` in access/require-access.ts throws it after the
+// caller's access is checked. Routes without a key throw it themselves. plugins/checkout.ts throws it as an error of the
+// checkout.
 
 interface Limit {
   readonly max: number
@@ -19,7 +20,7 @@ interface Bound {
   readonly limit: number | bigint
 }
 
-/** The texts of all problems of a field. A function names values of the schema, never one of the request. */
+/** The texts of all problems of a field. A function inserts values of the schema, but never values of the request. */
 export const FIELD_TEXTS = {
   required: 'is required',
   invalid: 'is not valid',

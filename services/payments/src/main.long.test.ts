@@ -30,7 +30,7 @@ PAYMENTS_DEV=true
 })
 afterAll(() => server.stop())
 
-/** Runs the program in a folder with an `.env` of its own. */
+/** Runs the program in a folder that has its own `.env` file. */
 async function run(args: readonly string[], env: Readonly<Record<string, string>> = {}) {
   const { status, stdout, stderr } = await server.run(main, args, {
     cwd: folder,
@@ -67,7 +67,7 @@ describe('payments -c FILE', () => {
 
 describe('payments', () => {
   it('prints its version, whatever the settings', async () => {
-    // The other cases share a process. This one shows that the file runs as a program.
+    // Start a new process here, to test that the file runs as a program. The other tests share a process.
     const { stdout, stderr } = await promisify(execFile)(process.execPath, [main, 'version'], {
       cwd: folder,
       env: programEnvironment,

@@ -20,9 +20,9 @@ import { cleanUpTask } from './use-cases/clean-up.ts'
 import { VERSION } from './version.ts'
 import { deliveryTask } from './webhooks/delivery.ts'
 
-// The database of the service as `migrate` makes it: tables, queues and rights.
+// The database of the service as `migrate` creates it: tables, queues and rights.
 
-/** All kinds of background work. `migrate` makes a queue for each. */
+/** All tasks of background work. `migrate` creates a queue for each task. */
 export const tasks: readonly AnyTask[] = [
   acquirerTask,
   acquirerEventsTask,
@@ -51,7 +51,7 @@ export function paymentsNames({ database }: { readonly database: Pick<DatabaseSe
   return createNames('payments', database.namespace)
 }
 
-/** The steps of `migrate`: migrations and functions, then the queues of jobs, then the grants of the service's role. */
+/** The steps of `migrate`: migrations and functions, then job queues, then the rights of the service's role. */
 export function migrateOptions(config: DatabaseConfig): MigrateOptions {
   const names = paymentsNames(config)
   const { migrationUrl: url, role, url: entry, isProduction, operatorRole, operatorUrl } = config.database
@@ -107,8 +107,8 @@ export async function migrateToLatest(config: DatabaseConfig): Promise<readonly 
 }
 
 /**
- * Tables that decide where money goes, or record who moved it. Only SQL functions write them; the service may read them. So a
- * stolen login of the service can do what the functions do, and nothing else.
+ * Tables that decide where money goes, or that record who moved it. Only SQL functions write these tables, and the service may
+ * only read them. A stolen login of the service can therefore do only what the functions allow.
  */
 export const readOnlyTables: readonly (keyof PaymentsTables)[] = [
   'merchants',
@@ -140,33 +140,33 @@ export const readOnlyTables: readonly (keyof PaymentsTables)[] = [
 ]
 
 /**
- * Tables of rows of a merchant. The role of operators may only read them: a change of an operator writes them
- * by functions, with the rights of the owner, as its row of the audit log. A cluster refuses a transaction
- * that writes rows of a merchant as two users.
+ * Tables with rows of a merchant. The role of operators may only read them. Operator changes write them through SQL functions,
+ * with the rights of the owner, as they write the audit log. A cluster refuses a transaction that writes rows of a merchant as
+ * two users.
  */
 export const rowsOfMerchants: readonly string[] = Object.entries(tableClasses).flatMap(([table, kind]) =>
   kind === 'owned' ? [table] : [],
 )
 
 /**
- * Columns that the service may write in tables that it may otherwise only read or add to: rotating the keys
- * of the vault encrypts card numbers again.
+ * Columns that the service may write in tables that it may otherwise only read or append to. The rotation of vault keys encrypts
+ * card numbers again, so it must write these columns.
  */
 const writableColumns = { instruments: ['pan_sealed', 'key_id', 'pan_mac'] } as const
 
 /**
- * Functions that the service calls with its own rights. All others that it calls run with the rights of their owner:
- * `SECURITY DEFINER SET search_path = pg_catalog, pg_temp` in their files. PostgreSQL refuses a call of any other function with
+ * Functions that the service calls with its own rights. All other functions that it calls run with the rights of their owner.
+ * Their files say `SECURITY DEFINER SET search_path = pg_catalog, pg_temp`. For any other function, PostgreSQL answers
  * "permission denied".
  *
- * The functions of operators' commands are refused to the service too: create_app, adjust, import_rates,
- * seed_merchant, seed_transaction and add_audit. The commands connect with the login of the owner.
+ * The service may not call the functions of operator commands: create_app, adjust, import_rates, seed_merchant, seed_transaction
+ * and add_audit. The commands connect as the owner.
  */
 export const invokerFunctions = ['new_id', 'random_tag', 'merchant_now']
 
 /**
- * Functions that only operators call, by commands or over HTTP. They run with the rights of their owner, and the role of the
- * service may not call them: its login is no operator. The role of operators may, beside what the role of the service may do.
+ * Functions that only operators call, by commands or over HTTP. They run with the rights of their owner. The role of the service
+ * may not call them, because it is not an operator. The role of operators may, in addition to all rights of the service.
  */
 export const operatorFunctions = [
   'claim_operator_change',

@@ -13,7 +13,7 @@ beforeAll(async () => {
 })
 afterAll(() => database.drop())
 
-/** The readiness of a process whose queue never opened, which the coordinator would show. */
+/** The readiness of a process whose job queue never opened. An answering coordinator would make this visible. */
 function readinessOf(url: string, coordinatorUrl?: string) {
   const config = loadPaymentsConfig({
     PAYMENTS_DEV: 'true',
@@ -29,7 +29,7 @@ function readinessOf(url: string, coordinatorUrl?: string) {
   return readiness
 }
 
-/** The address of a server that accepts connections and never answers, as a machine that is gone. */
+/** Returns the address of a server that accepts connections and never answers, like a machine that has crashed. */
 async function silentUrl(): Promise<string> {
   const sockets = new Set<Socket>()
   const listener = createServer((socket) => sockets.add(socket.on('error', () => {})))

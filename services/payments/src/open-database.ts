@@ -18,13 +18,13 @@ import { createJobKeys } from './vault/vault-keys.ts'
 
 const STATEMENT_TIMEOUT_MS = 5_000
 export const LOCK_TIMEOUT_MS = 5_000
-/** Longer than two waits for locks, so that the lock timeout ends a statement first. */
+/** The timeout of a write, in milliseconds. It exceeds two lock waits, so the lock timeout ends a statement first. */
 const WRITE_TIMEOUT_MS = 12_000
 
-/** The `application_name` of the connections of a process, without its queue. */
+/** The `application_name` of the database connections of a process. The connections of its job queue have another name. */
 export const APPLICATION_NAME = 'payments'
 
-/** Opens the database as the role of the service. Connections are made on demand. */
+/** Opens the database as the role of the service. It connects on demand. */
 export function openPaymentsDatabase(
   config: PaymentsConfig,
   onConnectionError: (error: Error) => void,
@@ -50,7 +50,7 @@ export function openPaymentsDatabase(
   })
 }
 
-/** Opens the database of a serving process, with its standby. Traced statements have spans. */
+/** Opens the database of a serving process, with its standby. If tracing is on, statements create spans. */
 export async function openServingDatabase(
   config: PaymentsConfig,
   { findOwner, logger }: Pick<DatabaseConfig, 'findOwner'> & Pick<ServiceLogger, 'logger'>,
@@ -82,7 +82,7 @@ export function openOperatorDatabase(
   )
 }
 
-/** The job queue of the service, which is on the coordinator. It connects when it is opened. */
+/** Creates the job queue of the service, which is on the coordinator. The queue connects when it is opened. */
 export function openPaymentsJobs(
   config: PaymentsConfig,
   options: Pick<JobsConfig, 'meter' | 'onError' | 'now' | 'mayWork'>,
@@ -103,7 +103,7 @@ interface ServingJobs extends Pick<JobsConfig, 'meter' | 'now'> {
   readonly database: Pick<Database<PaymentsTables>, 'mode'>
 }
 
-/** The job queue of a serving process. It does no work during a rebalance. */
+/** Creates the job queue of a serving process. The queue pauses its work during a rebalance. */
 export function openServingJobs(config: PaymentsConfig, { meter, now, logger, database }: ServingJobs): Jobs {
   return openPaymentsJobs(config, {
     meter,
@@ -114,19 +114,19 @@ export function openServingJobs(config: PaymentsConfig, { meter, now, logger, da
 }
 
 /**
- * Resolves when the tables are the tables of this release. A process that serves is not ready before its migrations are
- * applied, and a command must not write to tables of an earlier release.
- * @throws Error when migrations are pending
+ * Resolves if the tables match this release. A serving process is ready only after its migrations are applied. A command must not
+ * write to the tables of an earlier release.
+ * @throws Error if migrations are pending
  */
 export async function expectMigrations({ checks, names }: Database<PaymentsTables>): Promise<void> {
   const migrated = await isMigrated(checks, { names, sources: paymentsMigrations, files: paymentsFunctions })
   if (!migrated) throw new Error('migrations are pending: run payments migrate')
 }
 
-/** The time after which a silent coordinator of a cluster counts as unavailable. A check of readiness takes longer. */
+/** After this time a silent coordinator counts as unavailable. It is shorter than a readiness check. */
 const COORDINATOR_MS = 500
 
-/** Whether a process should get requests. Where they enter by another server, most are answered while the coordinator is unavailable. */
+/** Creates the readiness of a process. It does not need the coordinator if clients connect to another server. */
 export function createProcessReadiness(
   database: Database<PaymentsTables>,
   jobs: Pick<Jobs, 'check'>,
@@ -137,13 +137,13 @@ export function createProcessReadiness(
   }
   return createReadiness({
     database: () => database.ping(),
-    // During a rebalance, functions are made again, and reads go on.
+    // Skip this check during a rebalance, because functions are being recreated then. Reads continue.
     migrations: async () => (database.mode().isRebalancing ? undefined : unlessAway(() => expectMigrations(database))),
     worker: () => unlessAway(() => jobs.check()),
   })
 }
 
-/** Whether the coordinator answers soon. A machine that is gone refuses nothing. */
+/** Whether the coordinator answers in time. A crashed machine does not refuse connections, so a time limit is needed. */
 function answers({ checks }: Pick<Database<PaymentsTables>, 'checks'>): Promise<boolean> {
   const query = sql`SELECT 1`.execute(checks).then(
     () => true,

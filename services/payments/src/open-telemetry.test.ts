@@ -19,7 +19,7 @@ it('reports the only server of a database that is not distributed', async () => 
   const names = new Map<Observable, string>()
   const create = (name: string) => {
     const observable = noop.createObservableGauge(name)
-    // The meter that does nothing gives out one observable for all names.
+    // The no-op meter returns the same observable for every name. Copy it to tell the names apart.
     const own = { ...observable }
     names.set(own, name)
     return own

@@ -17,21 +17,21 @@ import { observeLedger } from './ledger/ledger-repository.ts'
 import { observeRates } from './money/rate-repository.ts'
 import { VERSION } from './version.ts'
 
-/** Starts metrics and traces. `scrub` takes card numbers out of every span. */
+/** Starts metrics and traces. `scrub` removes card numbers from every span. */
 export function openPaymentsTelemetry({ server }: Pick<PaymentsConfig, 'server'>): Promise<Telemetry> {
   const resource = { 'service.name': 'payments', 'service.version': VERSION }
   return openTelemetry(server, { resource, scrub })
 }
 
-/** Members that the log of this service redacts, beside the members that every service redacts. */
+/** Fields that the log of this service redacts, in addition to the fields that every service redacts. */
 const SECRET_PATHS = ['value', 'card', 'hints', 'iban', 'email', '*.value', '*.card', '*.hints', '*.iban', '*.email']
 
-/** The log of a process. @throws Error naming the file when it cannot be written */
+/** Creates the log of a process. @throws Error that names the log file if it cannot be written */
 export function createPaymentsLog({ server }: Pick<PaymentsConfig, 'server'>): ServiceLogger {
   return createServiceLog({ level: server.logLevel, file: server.logFile, redact: SECRET_PATHS, scrub })
 }
 
-/** Reports the state of the database: its connections, work, rates and books. */
+/** Reports metrics of the database: connections, work, exchange rates and books. */
 export function observeDatabase(meter: Meter, database: Database<PaymentsTables>, tasks: readonly AnyTask[]): void {
   const { db } = database
   const schema = database.names.jobSchema
@@ -45,28 +45,27 @@ export function observeDatabase(meter: Meter, database: Database<PaymentsTables>
 }
 
 interface ObservedServers {
-  /** The database of the service, without its plugins. */
+  /** The database of the service, without Kysely plugins. */
   readonly db: QueryExecutorProvider
   readonly names: Pick<Names, 'schema'>
 }
 
 interface ServerRow {
-  /** `10.0.0.2:5432`, as the coordinator knows it. */
+  /** The address of the server as the coordinator uses it, such as `10.0.0.2:5432`. */
   readonly server: string
   readonly isUp: boolean
-  /** Parts of tables that are divided over the servers. */
+  /** The number of shards on the server. */
   readonly shards: number
-  /** Committed since its statistics began. Null when it does not answer. */
+  /** Transactions committed since the server's statistics began. `null` if the server does not answer. */
   readonly transactions: number | null
-  /** Prepared for longer than a commit takes. Null when it does not answer. */
+  /** Transactions that have been prepared for longer than a commit takes. `null` if the server does not answer. */
   readonly inDoubt: number | null
 }
 
 /**
- * Reports for each server of the database whether it answers (`db_server_up`), how many parts of tables it holds
- * (`db_server_shards`), what it has committed (`db_server_transactions_total`), and how many two-phase commits are in doubt
- * (`db_server_in_doubt`). Every process reports the same values. A server that is unavailable keeps its last values. Where the database
- * is not distributed, its only server is `single`.
+ * Reports for each server whether it answers (`db_server_up`), its number of shards (`db_server_shards`), its committed
+ * transactions (`db_server_transactions_total`), and its two-phase commits in doubt (`db_server_in_doubt`). Every process reports
+ * the same values. An unavailable server keeps its last values. Without distribution, the only server is `single`.
  */
 export function observeServers(meter: Meter, { db, names }: ObservedServers): void {
   const up = meter.createObservableGauge('db_server_up', { description: '1 if the server answers' })
@@ -113,7 +112,7 @@ async function readServers(db: QueryExecutorProvider, names: Pick<Names, 'schema
   return rows
 }
 
-/** The answer of a server about itself. One JSON value holds them all, because a statement brings one value back. */
+/** Each server reports its counts as one JSON value, because the statement returns only one value per server. */
 const COUNTS = `SELECT json_build_object(
     'transactions', (SELECT xact_commit FROM pg_stat_database WHERE datname = current_database()),
     'inDoubt', (SELECT count(*) FROM pg_prepared_xacts

@@ -29,7 +29,7 @@ const tags = [
   { name: 'Service', description: 'Health and API documents.' },
 ]
 
-/** The parts of the API document that no schema of a route states. test/document-examples.long.test.ts compares the examples. */
+/** The parts of the API document outside of route schemas. test/document-examples.long.test.ts checks the examples. */
 export function documentNotes(): DocumentNotes {
   return {
     servers: [{ url: '/', description: 'This process' }],
@@ -66,7 +66,7 @@ function requestHeaders(operation: DocumentedOperation): Record<string, HeaderNo
         description: 'Makes a repeat safe: for 24 hours the same request and key get the first answer again.',
         schema: { type: 'string', pattern: '^[!-~]{1,255}$' },
         ...(operation.tags.includes('Operators') && { required: true }),
-        // Each operation has its own: a key that another request used is refused.
+        // Each operation has its own example, because the service refuses a key that another request has used.
         example: `${operation.operationId.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}-1042`,
       },
     }),
@@ -74,7 +74,7 @@ function requestHeaders(operation: DocumentedOperation): Record<string, HeaderNo
   }
 }
 
-/** Whether an Idempotency-Key makes repeats of an operation safe (reference: Idempotency-Key). */
+/** Returns whether the client may safely repeat the operation with the same Idempotency-Key (reference: Idempotency-Key). */
 function isRepeatable({ method, operationId, tags: [tag = ''] }: DocumentedOperation): boolean {
   if (operationId === 'createPayment' || tag === 'Operators') return method !== 'GET'
   return method === 'POST' && operationId !== 'createApp' && !['Checkout', 'Pages'].includes(tag)
@@ -123,14 +123,14 @@ function answerHeaders(operation: DocumentedOperation, status: string): Record<s
   }
 }
 
-/** Whether every answer of a status comes from the checkout, and none from the server in front of it. */
+/** Returns whether only the checkout, and never the server in front of it, gives answers with this status. */
 function comesFromCheckout({ operationId, tags }: DocumentedOperation, status: string): boolean {
   const isEarlier = ['414', '431', '503'].includes(status)
   const isOfOtherHost = operationId === 'tokenizeCardAtVaultHost' && status === '404'
   return tags.includes('Checkout') && !isEarlier && !isOfOtherHost
 }
 
-/** The query of a payment link (reference: Parameters of a link). Pages read it themselves, so no value is refused as JSON. */
+/** Query parameters of payment links (reference: Parameters of a link). Pages read them, so they cause no JSON errors. */
 const LINK_PARAMETERS = [
   ['key', 'The public key of the merchant', { type: 'string', format: 'uuid' }],
   ['test', '1 for test merchants', { type: 'string', enum: ['1'] }],
@@ -162,7 +162,7 @@ export function addLinkParameters({ paths = {} }: { readonly paths?: object }): 
       in: 'query',
       description,
       schema,
-      // Without a link, the root shows the links of the service.
+      // The root page works without a link. It then shows the links of the service.
       ...(name === 'key' && get.operationId !== 'showRoot' && { required: true }),
     }))
     if (described.length > 0) get.parameters = [...(get.parameters ?? []), ...described]
@@ -170,8 +170,8 @@ export function addLinkParameters({ paths = {} }: { readonly paths?: object }): 
 }
 
 /**
- * Adds what the server answers before it knows what a request is about (reference: Order of checks). Payment pages answer even
- * that with a page.
+ * Adds the answers that the server gives before it has read the request (reference: Order of checks). Payment pages give even
+ * these answers as a page.
  * @param document is changed
  */
 export function addEarlyRefusals({ paths = {} }: { readonly paths?: object }): void {
@@ -200,7 +200,7 @@ function reference(name: string) {
   return { schema: { $ref: `#/components/schemas/${name}` } }
 }
 
-/** The schema of the object that an event is about, by the noun of its type. */
+/** The schema of the object in an event, by the noun of the event type. */
 const OBJECTS: Readonly<Record<string, string>> = {
   transaction: 'Transaction',
   dispute: 'Dispute',

@@ -3,16 +3,16 @@ import type { Json } from '@trestle/common/documents/complete-document.ts'
 
 const FORM = 'application/x-www-form-urlencoded'
 const FORM_BOOLEAN = { type: 'string', enum: ['yes', 'no', 'y', 'n'] }
-/** The style of `a[b]=…` in OpenAPI. */
+/** How OpenAPI describes the style `a[b]=…`. */
 const BRACKETS = { style: 'deepObject', explode: true }
-/** Unknown fields are ignored, but a field that is given twice is refused. So no field is a list or an object. */
+/** Unknown fields are allowed, but a repeated field is refused. So each is a text, not a list or an object. */
 const OTHERS = { additionalProperties: { type: 'string' } }
-/** The name in `a[b]=…`. Without one it would be an item of a list. */
+/** The name `b` in `a[b]=…`. It must not be empty, because `a[]` is an item of a list. */
 const INNER_NAMES = { propertyNames: { pattern: '^[^\\[\\]]+$' } }
 
 /**
- * Says how queries and forms of this service write values (reference: Forms): objects with brackets, lists as `a[]`, booleans
- * as words. The schemas of the routes describe JSON. Everywhere a text may be empty if it may be absent.
+ * Describes how queries and forms of this service write values (reference: Forms): objects with brackets, lists as `a[]`,
+ * booleans as words. The route schemas describe JSON. Any text that may be absent may also be empty.
  * @param document is changed
  */
 export function describeForms(document: object): void {
@@ -48,7 +48,7 @@ function describeBody({ content }: DocumentPart): void {
   }
 }
 
-/** An object of one alternative is that alternative. */
+/** Replaces an `anyOf` that has only one alternative with that alternative. */
 function flatten(schema: DocumentPart): void {
   for (const [name, field] of Object.entries(asPart(schema.properties))) {
     const [only, ...others] = listOf(asPart(field).anyOf)
@@ -63,7 +63,7 @@ interface FormSchema {
   readonly required: readonly unknown[]
 }
 
-/** The fields of a JSON object as a form writes them. */
+/** Converts the fields of a JSON object to the fields of a form. */
 function formOf(schema: DocumentPart): FormSchema {
   const fields = Object.entries(asPart(schema.properties)).map(([name, field]) => {
     const { type } = asPart(field)
@@ -77,18 +77,18 @@ function formField(schema: DocumentPart): Json {
   if (type === 'boolean') {
     return { ...rest, ...FORM_BOOLEAN, ...(byDefault !== undefined && { default: byDefault ? 'yes' : 'no' }) }
   }
-  // A form has only texts. Without known fields, nothing says which of them are numbers or booleans, so all stay texts.
+  // A form has only texts. Without known fields, the service cannot convert numbers and booleans.
   if (type === 'object' && schema.properties === undefined) return { type, ...OTHERS, ...INNER_NAMES }
   if (type === 'object') {
     const { properties, required } = formOf(schema)
     return { ...schema, properties, ...(required.length > 0 && { required }), ...OTHERS, ...INNER_NAMES }
   }
-  // A form has no null.
+  // A form cannot contain `null`.
   const alternatives = listOf(anyOf).filter((each) => asPart(each).type !== 'null')
   return alternatives.length === 1 ? { ...rest, ...asPart(alternatives[0]) } : schema
 }
 
-/** The empty text counts as absent (reference: Absent values), in objects inside of others too. */
+/** An empty text counts as absent (reference: Absent values), also in nested objects. */
 function judgeEmptyTexts({ properties, required, allOf, anyOf }: DocumentPart): void {
   const fields = asPart(properties)
   const needed = [...listOf(required), ...listOf(allOf).flatMap((each) => listOf(asPart(each).required))]
@@ -99,7 +99,7 @@ function judgeEmptyTexts({ properties, required, allOf, anyOf }: DocumentPart): 
   for (const alternative of listOf(anyOf)) judgeEmptyTexts(asPart(alternative))
 }
 
-/** A text that must not be empty, because it must not be absent. */
+/** Describes a text that must not be empty because it is required. */
 function orFilled(schema: DocumentPart): DocumentPart {
   if (Array.isArray(schema.anyOf)) return { ...schema, anyOf: schema.anyOf.map(orFilled) }
   const { type, minLength = 1, format, enum: values, const: value } = schema
@@ -108,7 +108,7 @@ function orFilled(schema: DocumentPart): DocumentPart {
     : schema
 }
 
-/** A text that may also be empty. Longer bounds and lists of values stay as they are: a client needs them. */
+/** A text that may also be empty. Minimum lengths above 1 and lists of values stay, because clients need them. */
 function orEmpty(schema: DocumentPart): DocumentPart {
   if (Array.isArray(schema.anyOf)) return { ...schema, anyOf: schema.anyOf.map(orEmpty) }
   const { minLength = 0, ...rest } = schema

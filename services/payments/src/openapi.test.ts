@@ -5,9 +5,9 @@ import { describe, expect, it } from 'vitest'
 import { buildOpenApi } from './openapi.ts'
 import { EVENT_TYPES } from './webhooks/event.ts'
 
-/** The document as clients read it. Building it takes longer than each test. */
+/** The API document as clients read it. It is built once, because building it takes longer than each test. */
 const document = JSON.parse(JSON.stringify(await buildOpenApi()))
-/** The same, with each schema in the place of its references. */
+/** The same document, with each reference replaced by its schema. */
 const inlined = JSON.parse(inlineSchemas(document))
 const BRACKETS = { style: 'deepObject', explode: true }
 
@@ -71,8 +71,8 @@ describe('buildOpenApi', () => {
     expect(sources.match(/hide: true/g)).toHaveLength(2)
     const routes = sources.match(/app\.(?:get|post|put|delete)\(|add(?:Operator)?OperationRoute\(/g) ?? []
     const operations = Object.values<object>(paths).flatMap((methods) => Object.values(methods))
-    // The document leaves out the script of /docs, and GET / at the host of links, whose registration is the same as at other
-    // hosts.
+    // The document omits the script of /docs. It also omits GET / at the host of links. The sources contain that route only once,
+    // because it shares its registration with the other hosts.
     expect(operations).toHaveLength(routes.length - 1)
     const names = tags.map(({ name }: { name: string }) => name)
     const known = (tag: string) => names.includes(tag)

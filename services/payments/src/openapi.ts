@@ -14,7 +14,7 @@ import { addEarlyRefusals, addLinkParameters, documentNotes } from './openapi-no
 import { describeForms } from './openapi-requests.ts'
 import { createDeliveryTimes } from './webhooks/delivery.ts'
 
-/** Makes the API document from the schemas of the routes. It opens no connection and calls no dependency. */
+/** Builds the API document from the schemas of the routes. Opens no connection and calls no dependency. */
 export async function buildOpenApi(): Promise<object> {
   const app = await buildApp(documentDeps)
   await app.ready()
@@ -23,11 +23,11 @@ export async function buildOpenApi(): Promise<object> {
   addLinkParameters(document)
   describeForms(document)
   addEarlyRefusals(document)
-  // Null counts as absent (reference: Absent values).
+  // `null` counts as absent (reference: Absent values).
   return completeDocument(nameLists(allowNull(document)), documentNotes())
 }
 
-/** Long lists of values, by the name that they have in the document. */
+/** Long lists of values, by their names in the document. */
 const LISTS: readonly (readonly [string, readonly string[]])[] = [
   ['ChargeableCurrency', CHARGEABLE],
   ['Country', COUNTRIES],
@@ -57,7 +57,7 @@ const textCipher = { encrypt: refuseUse, decrypt: refuseUse }
 const documentDeps: PaymentsDeps = {
   config: {
     server: { baseUrl: '', docsEnabled: true, trustedProxies: 0 },
-    // The document names the URLs of these hosts too.
+    // Set both hosts, so that the document includes their URLs.
     checkout: { requireTls: false, vaultHost: 'vault.example', posUrl: '', posHost: 'pos.example' },
     registration: 'open',
     unusedAppDays: 0,
@@ -121,7 +121,7 @@ const documentDeps: PaymentsDeps = {
   },
   userTokens: undefined,
   operators: undefined,
-  // Its type has too many members to write a stand-in. Nothing asks it while the document is made.
+  // The database type has too many fields for a stub. Nothing uses the database while the document is built.
   operatorDb: Object.create(null),
   operatorPools: { read: pool, write: pool, lagging: pool },
   logger: pino({ enabled: false }),

@@ -2,7 +2,7 @@ import { declare } from './errors.ts'
 
 // Errors of operators (console reference: Errors of operators).
 
-/** The scheme by which an operator authenticates (RFC 6750), beside the operator key. */
+/** The authentication scheme for an operator's access token (RFC 6750). The request also carries the operator key. */
 const OPERATOR_CHALLENGE = 'Bearer realm="payments"'
 
 export const operatorUnauthorized = declare(
@@ -13,7 +13,7 @@ export const operatorUnauthorized = declare(
 )
 export const operatorForbidden = declare(403, 'OPERATOR_FORBIDDEN', 'The role of the operator may not do this')
 export const refundNotAllowed = declare(403, 'REFUND_NOT_ALLOWED', 'Support refunds in no such currency')
-/** `details`: `limit` of one refund, and the amount `left` of the day, in minor units. */
+/** `details` has the `limit` of one refund and the amount `left` of the day, in minor units. */
 export const refundLimitExceeded = declare(
   403,
   'REFUND_LIMIT_EXCEEDED',
@@ -29,17 +29,17 @@ export const idempotencyKeyReused = declare(
   'IDEMPOTENCY_KEY_REUSED',
   'The Idempotency-Key was used for another request',
 )
-/** `CONFLICT` without Retry-After: an outcome is decided once. */
+/** This `CONFLICT` has no Retry-After, because the outcome of an attempt is final. */
 export const attemptSettled = declare(409, 'CONFLICT', 'The outcome of the attempt is known')
-/** `CONFLICT` without Retry-After: the acquirer may never take it. The attempt stays as it is. */
+/** This `CONFLICT` has no Retry-After, because the acquirer may never accept the reversal. The attempt stays as it is. */
 export const notTakenBack = declare(409, 'CONFLICT', 'The acquirer did not take the reversal')
-/** `CONFLICT` without Retry-After: the outcome of a payout is final. */
+/** This `CONFLICT` has no Retry-After, because the outcome of a payout is final. */
 export const payoutClosed = declare(409, 'CONFLICT', 'The payout has the other outcome')
-/** `CONFLICT` without Retry-After: a deleted webhook does not come back. */
+/** This `CONFLICT` has no Retry-After, because a deleted webhook never comes back. */
 export const deliveryObsolete = declare(
   409,
   'CONFLICT',
   'The webhook of the delivery is deleted, or its event is too old',
 )
-/** The files of a batch could do harm now. The `cause` says why. */
+/** The bank files of the batch must no longer be used. The `cause` says why. */
 export const batchChanged = declare(409, 'CONFLICT', 'The bank has answered about the batch, or it was changed')

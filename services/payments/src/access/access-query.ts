@@ -4,19 +4,19 @@ import { type RawBuilder, sql } from 'kysely'
 import type { Credentials } from './caller.ts'
 
 /**
- * The parts of a query that judges access as the SQL function `judge_access` does, and reads rows in the same
- * statement. Each part adds exactly one row, whose columns are null where nothing was found.
+ * The parts of a query that checks access with the same SQL as the function `judge_access` and reads rows in the same statement.
+ * Each part joins exactly one row. The columns of that row are `NULL` if nothing was found.
  */
 export interface Access {
-  /** The start of the query: a row `c` for the caller, with `identity_id` only. */
+  /** The start of the query. It selects a row `c` for the caller, with the column `identity_id`. */
   readonly fromCaller: RawBuilder<unknown>
-  /** Joins a row `a` for the membership of the caller at a merchant, with `merchant_id` only. */
+  /** Joins a row `a` for the membership of the caller at a merchant, with the column `merchant_id`. */
   joinMembership(merchantId: RawBuilder<unknown>): RawBuilder<unknown>
 }
 
 /**
- * Declares a query that judges access, in two forms. Nearly all callers are apps. The form for apps does not look for a
- * user or for memberships of users, which took PostgreSQL a sixth of its time for a merchant.
+ * Declares a query that checks access, in two forms: one for any caller and one for apps. Nearly all callers are apps. The form
+ * for apps skips the lookups of users and their memberships, which took a sixth of PostgreSQL's time for such a query.
  */
 export function prepareForCaller<Input extends Credentials, Row>(
   name: string,
@@ -33,10 +33,10 @@ export function prepareForCaller<Input extends Credentials, Row>(
   return { ...form('', accessOfAnybody), variantFor: ({ keyMac }) => (keyMac === null ? undefined : ofApp) }
 }
 
-/** The form of a query for a distributed database, where each table below a merchant must be bound to the merchant by a value. */
+/** The form for a distributed database. Each table of a merchant must be filtered by the merchant's id as a value. */
 interface ForDistributed<Input, Row> {
   readonly ownerOf: DistributedForm<Input, Row>['tenantOf']
-  /** @param tenant the merchant, as an expression */
+  /** @param tenant the id of the merchant, as an SQL expression */
   readonly build: (access: Access, p: Input, tenant: RawBuilder<unknown>) => RawBuilder<Row>
 }
 
@@ -55,13 +55,13 @@ function accessOfAnybody({ keyMac, userEmail }: Credentials): Access {
   }
 }
 
-/** The start of a query that only apps may send: a row `c`, whose `identity_id` is null for an unknown key. */
+/** The start of a query that only apps may send. It selects a row `c`, whose `identity_id` is `NULL` if the key is unknown. */
 export function fromApp(keyMac: Buffer | null): RawBuilder<unknown> {
   return fromIdentity(sqlFragment('app_of_key.sql', { key_mac: sql`${keyMac}::bytea` }))
 }
 
-// The queries have the text of the SQL functions and do not call them: a query over functions could not be sent to the node of a
-// merchant (decision 36).
+// These queries contain the text of the SQL functions instead of calling them. A distributed database could not route a query
+// that calls functions to the node of a merchant (decision 36).
 
 function fromIdentity(identity: RawBuilder<unknown>): RawBuilder<unknown> {
   return sql`FROM (SELECT 1) one LEFT JOIN LATERAL (${identity}) c ON true`
@@ -72,12 +72,12 @@ function joinMembershipBy(fragment: string, merchantId: RawBuilder<unknown>): Ra
   return sql`LEFT JOIN LATERAL (${membership}) a ON true`
 }
 
-/** The columns `verdict` and `identity_id`. `found` is null when there is no such object. */
+/** The columns `verdict` and `identity_id`. `found` is SQL that is `NULL` if the object does not exist. */
 export function verdictColumns(found: RawBuilder<unknown>): RawBuilder<unknown> {
   return sql`${verdictOn(found)} AS verdict, c.identity_id`
 }
 
-/** The verdict on a caller `c` and its membership `a`. `found` is null when there is no such object. */
+/** The verdict on caller `c` with membership `a`. `found` is SQL that is `NULL` if the object does not exist. */
 export function verdictOn(found: RawBuilder<unknown>): RawBuilder<unknown> {
   return sqlFragment('access_verdict.sql', {
     identity_id: sql`c.identity_id`,
@@ -87,13 +87,13 @@ export function verdictOn(found: RawBuilder<unknown>): RawBuilder<unknown> {
 }
 
 /**
- * A fragment of the SQL functions as a part of a query. A rule that functions and queries share has one text: its file in
+ * Returns a fragment of the SQL functions as a part of a query. Queries and SQL functions share the text of a rule: its file in
  * `migrations/payments/functions/fragments/`.
- * @param values for the parameters of the fragment
- * @throws Error for a fragment that is not there, and for a parameter without a value
+ * @param values the values of the fragment's parameters
+ * @throws Error if the fragment does not exist or a parameter has no value
  */
 export function sqlFragment(name: string, values: Readonly<Record<string, RawBuilder<unknown>>>): RawBuilder<unknown> {
-  // Every second part is a name, `users`, or a parameter, `:key_mac`.
+  // The elements at odd indexes are placeholders: the name of a table, such as `users`, or a parameter, such as `:key_mac`.
   const parts = paymentsFragments(name).split(/\{\{(:?[a-z][a-z0-9_]*)\}\}/)
   const built = parts.map((part, index) => (index % 2 === 0 ? sql.raw(part) : toSql(name, part, values)))
   return sql.join(built, sql``)

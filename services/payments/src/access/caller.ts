@@ -2,8 +2,8 @@ import { lowerAToZ } from '@trestle/common/server/lower-a-to-z.ts'
 import { type RawBuilder, sql } from 'kysely'
 
 /**
- * The proof of who calls: the MAC of an app's key, or the verified email address of a user. One of the two is
- * null, for an operator both.
+ * The proof of the caller's identity: the MAC of an app's key, or the verified email address of a user. Exactly one of the two is
+ * set. Both are `null` for an operator.
  */
 export interface Credentials {
   readonly keyMac: Buffer | null
@@ -11,31 +11,31 @@ export interface Credentials {
 }
 
 /**
- * The key under which limits count a caller. A user counts as one in any case of A to Z, as the identity is (reference: Tokens
- * of users).
+ * Returns the key by which limits count a caller. Email addresses that differ only in the case of A to Z count as one user, as
+ * they do for the identity (reference: Tokens of users).
  */
 export function limitKeyOf({ keyMac, userEmail }: Credentials): string {
   return keyMac === null ? `user ${lowerAToZ(userEmail ?? '')}` : keyMac.toString('base64url')
 }
 
-/** A request that its client may send again, and that must have its effect once (reference: Idempotency-Key). */
+/** A request that its client may send again and that must take effect only once (reference: Idempotency-Key). */
 export interface IdempotentRequest {
   readonly method: string
-  /** Normalized: ids in lower case, no slash at the end. */
+  /** The normalized path: ids in lower case, no slash at the end. */
   readonly path: string
-  /** A digest of the Idempotency-Key, which is stored in its place. */
+  /** A digest of the Idempotency-Key. The service stores the digest instead of the key. */
   readonly key: string
-  /** SHA-256 of the parsed body. */
+  /** The SHA-256 of the parsed body. */
   readonly fingerprint: Buffer
 }
 
 /**
- * The sender of a change, and its Idempotency-Key: the argument `caller` of SQL functions. The database judges the credentials.
+ * The sender of a change and its Idempotency-Key: the argument `caller` of SQL functions. The database checks the credentials.
  */
 export interface Caller extends Credentials {
-  /** Undefined when the request has no Idempotency-Key. */
+  /** `undefined` if the request has no Idempotency-Key. */
   readonly idempotentRequest: IdempotentRequest | undefined
-  /** Hears from `requireAccess` which identity the database knows the caller by. For the log. */
+  /** `requireAccess` calls this function with the id of the caller's identity, for the log. */
   readonly onIdentified?: (identityId: string) => void
 }
 
@@ -46,20 +46,19 @@ export interface CallerColumns extends Credentials {
   readonly fingerprint: Buffer | null
 }
 
-/** Turns a caller into the input of a prepared query: `{ ...callerColumns(caller), merchantId }`. */
+/** Converts a caller to the input of a prepared query: `{ ...callerColumns(caller), merchantId }`. */
 export function callerColumns({ keyMac, userEmail, idempotentRequest }: Caller): CallerColumns {
   const { method = null, path = null, key = null, fingerprint = null } = idempotentRequest ?? {}
   return { keyMac, userEmail, method, path, idempotencyKey: key, fingerprint }
 }
 
 /**
- * The trusted caller: operators, jobs and acquirers. SQL functions judge no access for it, because the role of the operator, or
- * the service itself, has decided.
+ * The trusted caller: operators, jobs and acquirers. SQL functions check no access for it, because the operator's role or the
+ * service has already granted access.
  */
 export const TRUSTED_CALLER: Caller = { keyMac: null, userEmail: null, idempotentRequest: undefined }
 export const TRUSTED_COLUMNS: CallerColumns = callerColumns(TRUSTED_CALLER)
 
-/** The argument of type `caller` that SQL functions take. */
 export function callerRow(p: CallerColumns): RawBuilder<unknown> {
   return sql`ROW(
     ${p.keyMac}::bytea, ${p.userEmail}::text, ${p.method}::text, ${p.path}::text, ${p.idempotencyKey}::text,

@@ -1,6 +1,6 @@
 import { createHash, createHmac, type KeyObject } from 'node:crypto'
 
-/** SHA-256 of a parsed body, whatever the order of its fields and the encoding that it came in. 32 bytes. */
+/** The SHA-256 of a parsed body, in 32 bytes. The order of the fields and the encoding of the body do not change the result. */
 export function fingerprintOf(body: unknown): Buffer {
   return createHash('sha256')
     .update(JSON.stringify(sorted(body) ?? null))
@@ -8,8 +8,8 @@ export function fingerprintOf(body: unknown): Buffer {
 }
 
 /**
- * The form in which an Idempotency-Key is stored: clients choose the key, and may put a card number into it. Keyed, because a
- * plain digest of a card number is soon guessed (reference: Idempotency-Key).
+ * Returns the digest under which an Idempotency-Key is stored. Clients choose the key and may put a card number into it. The
+ * digest is an HMAC, because an attacker could guess the card number from a plain hash (reference: Idempotency-Key).
  */
 export function keyDigest(pepper: KeyObject, key: string): string {
   return createHmac('sha256', pepper).update('idempotency key').update(key).digest('base64url')

@@ -4,28 +4,28 @@ import { type Access, prepareForCaller, sqlFragment, verdictColumns } from './ac
 import type { Credentials } from './caller.ts'
 import type { Verdict } from './verdict.ts'
 
-/** The columns that every row below a merchant has. */
+/** The columns that every row of a merchant's table has. */
 export interface BelowColumns {
   readonly id: string
 }
 
-/** A verdict beside the columns of a row, which are null where there is none. */
+/** A verdict with the columns of a row. The columns are `null` if no row was found. */
 export type AccessRow<Columns extends BelowColumns> = {
   readonly verdict: Verdict
   readonly identity_id: string | null
 } & (Columns | { readonly id: null })
 
-/** The table, whose row is called `r`, and the columns that are selected of the row and of its joins. */
+/** The table, whose row has the alias `r`, and the columns that the query selects from the row and its joins. */
 export interface BelowSource {
   readonly table: string
   readonly columns: OfMerchant
   readonly join?: OfMerchant
 }
 
-/** A part of a query that reads tables below a merchant: those are bound to it by the expression `merchantId`. */
+/** A part of a query that reads the tables of a merchant. It must filter them by the expression `merchantId`. */
 export type OfMerchant = (merchantId: RawBuilder<unknown>) => RawBuilder<unknown>
 
-/** Declares the query for one row below a merchant by its id, which the members of the merchant may read. */
+/** Declares a query that finds one row of a merchant by its id. Members of the merchant may read the row. */
 export function findBelowMerchant<Columns extends BelowColumns>(
   name: string,
   { table, columns, join = () => sql`` }: BelowSource,
@@ -51,8 +51,8 @@ export function findBelowMerchant<Columns extends BelowColumns>(
 }
 
 /**
- * Selects the row of a table below a merchant with an id, whichever merchant it belongs to. The id is one
- * parameter: each takes time to send and to read.
+ * Selects the row with an id from a table, for any merchant. The id is sent as one parameter, because each parameter takes time
+ * to send and to read.
  */
 export function rowBelow(table: string, id: string): RawBuilder<unknown> {
   return sql`SELECT f.* FROM (SELECT ${id}::text AS id) p

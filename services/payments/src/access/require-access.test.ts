@@ -16,7 +16,7 @@ import {
 import type { Verdict } from './verdict.ts'
 
 const callerOf = (keyMac: Buffer | null): Caller => ({ keyMac, userEmail: null, idempotentRequest: undefined })
-/** A caller that keeps the identities that it hears. */
+/** Returns a caller that records the ids passed to `onIdentified`. */
 const listening = () => {
   const heard: string[] = []
   return { heard, caller: { ...callerOf(null), onIdentified: (identityId: string) => void heard.push(identityId) } }

@@ -6,15 +6,15 @@ import type { AccessResult, Judged } from './verdict.ts'
 type Allowed<Result extends AccessResult, Values> = Result & { readonly values: Values }
 
 /**
- * Returns the result and the values of a request that may go on, or throws the refusal that comes first
- * (reference: Order of checks). Either way the caller hears its identity.
+ * Returns the result and the values of a request that may continue. Otherwise throws the first refusal (reference: Order of
+ * checks). In both cases `caller.onIdentified` gets the identity, if it is known.
  * @throws
- * - unauthorized for an unknown key
- * - notFound when there is no such object
- * - forbidden when the caller is not a member of the object's merchant
- * - the error of the request's problem, at its place between the others
- * - idempotencyKeyUsed when the key was used with another body
- * - conflict while the first request of the key runs
+ * - unauthorized if the key is unknown
+ * - notFound if the object does not exist
+ * - forbidden if the caller is not a member of the object's merchant
+ * - the error of `input.problem`, at its place in the order of checks
+ * - idempotencyKeyUsed if the Idempotency-Key was used with another body
+ * - conflict while the first request with the Idempotency-Key is running
  */
 export function requireAccess<Result extends AccessResult, Values>(
   caller: Caller,
@@ -44,15 +44,15 @@ export function refuseStranger(): never {
   throw forbidden()
 }
 
-/** Refuses a request while another one that must end first is still running. */
+/** Refuses a request because another request that must finish first is still running. */
 export function refuseRunning(cause?: unknown): never {
   throw conflict({ cause })
 }
 
 /**
- * The object of a request that may go on. A caller with access always gets the object, so a result without it is an
- * error of its query.
- * @param name the field of `result` that has the object
+ * Returns the object of a request that may continue. A query always returns the object to a caller with access, so a missing
+ * object is an error of the query.
+ * @param name the field of `result` that contains the object
  */
 export function requireObject<Result extends AccessResult, Name extends Extract<keyof Result, string>>(
   caller: Caller,
@@ -68,13 +68,13 @@ export function requireObject<Result extends AccessResult, Name extends Extract<
 interface Effect<Outcome, Values> {
   readonly outcome: Outcome
   readonly values: Values
-  /** Whether an earlier request with the same Idempotency-Key had the effect. */
+  /** Whether an earlier request with the same Idempotency-Key took effect. */
   readonly replayed: boolean
 }
 
 /**
- * The outcome of a request that may go on. A statement that grants access to a valid request always has an outcome, so
- * a result without one is an error of the statement.
+ * Returns the outcome of a request that may continue. A statement that grants access to a valid request always returns an
+ * outcome, so a missing outcome is an error of the statement.
  */
 export function requireOutcome<Outcome, Values>(
   caller: Caller,
@@ -86,40 +86,39 @@ export function requireOutcome<Outcome, Values>(
   return { outcome, values, replayed: verdict === 'replayed' }
 }
 
-/** The MAC of the app's key. @throws forbidden when a user calls: users have no keys */
+/** Returns the MAC of the app's key. @throws forbidden if the caller is a user, because users have no keys */
 export function keyMacOf({ keyMac }: Caller): Buffer {
   if (keyMac === null) refuseStranger()
   return keyMac
 }
 
 /**
- * The input of a request: its values, or the problem for which they are refused. A refused request goes as far as a valid one
- * until its access has been judged, because 401, 403 and 404 come before what is wrong with values (reference: Order of checks).
+ * The input of a request: its values, or the problem for which it is refused. The service still checks the access of a refused
+ * request, because 401, 403 and 404 precede problems of values (reference: Order of checks).
  */
 export type RequestInput<Values> =
   | { readonly verdict: 'valid'; readonly values: Values }
   | { readonly verdict: 'refused'; readonly problem: Problem }
 
 /**
- * Why a request is refused whatever its access. A body that cannot be parsed is refused before its path is looked up;
- * values that a schema refuses are refused after access. The database still judges the access of such a request, and
- * does nothing else.
+ * The reason to refuse a request even if its caller has access. The service refuses a body that it cannot parse before it looks
+ * up the path. It refuses values that do not match the schema after it has checked access. The statement for such a request
+ * checks access and changes nothing.
  */
 export interface Problem {
   readonly stage: 'parse' | 'validation'
   readonly error: HttpError
-  /** The fields that `error` names. */
   readonly fields?: readonly FieldError[]
-  /** The values that the schema refused. */
+  /** The values that do not match the schema. */
   readonly values?: unknown
 }
 
-/** A request whose values are valid, as callers without HTTP make it. */
+/** Returns valid input, for callers without an HTTP request. */
 export function valid<Values>(values: Values): RequestInput<Values> {
   return { verdict: 'valid', values }
 }
 
-/** The input of a request with its values in another form. A refused request stays refused. */
+/** Maps the values of an input. Returns a refused input unchanged. */
 export function mapInput<Values, Mapped>(
   input: RequestInput<Values>,
   map: (values: Values) => Mapped,
@@ -127,12 +126,12 @@ export function mapInput<Values, Mapped>(
   return input.verdict === 'valid' ? valid(map(input.values)) : input
 }
 
-/** The id for a statement that judges access. Null for a refused request, for which the statement changes nothing. */
+/** The id for a statement that checks access. Returns `null` if the request is refused, so the statement changes nothing. */
 export function nullIfRefused(input: RequestInput<unknown>, id: string): string | null {
   return input.verdict === 'refused' ? null : id
 }
 
-/** The values for a statement that judges access. Null for a refused request, for which it changes nothing. */
+/** The values for a statement that checks access. Returns `null` if the request is refused, so the statement changes nothing. */
 export function valuesOrNull<Values>(input: RequestInput<Values>): Values | null {
   return input.verdict === 'valid' ? input.values : null
 }

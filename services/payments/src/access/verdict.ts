@@ -1,28 +1,27 @@
 /**
- * The decision of the database about key, path, access and Idempotency-Key, in this order. `key-mismatch`: the key was
- * used with another body. `key-running`: its first request has not finished. `replayed`: the answer is the effect of
- * the first request.
+ * The database's decision about API key, path, access and Idempotency-Key, in this order. `key-mismatch`: the key was used with
+ * another body. `key-running`: its first request has not finished. `replayed`: the first request's effect.
  */
 export type Verdict = 'unauthorized' | 'not-found' | 'forbidden' | 'key-mismatch' | 'key-running' | 'replayed' | 'done'
 
-/** The columns that every statement for a request returns beside its own. */
+/** The columns that every statement for a request returns in addition to its own. */
 export interface AccessResult {
   readonly verdict: Verdict
-  /** Null for an unknown key. */
+  /** `null` if the key is unknown. */
   readonly identityId: string | null
 }
 
 /**
- * The result of a statement that decides more than access. `outcome` is undefined when access is refused, and when the statement
- * was asked to judge access and nothing else.
+ * The result of a statement that decides more than access. `outcome` is `undefined` if access is refused or if the statement only
+ * checked access.
  */
 export interface Judged<Outcome> extends AccessResult {
   readonly outcome: Outcome | undefined
 }
 
 /**
- * Separates the refusals of one SQL function from the verdicts that all of them have.
- * @returns for a refusal `done` and the refusal, for any other verdict itself and undefined
+ * Separates the refusals of one SQL function from the verdicts that all functions share.
+ * @returns `['done', refusal]` for a refusal, otherwise `[verdict, undefined]`
  */
 export function splitVerdict<const Own extends string>(
   verdict: Verdict | Own,

@@ -5,10 +5,9 @@ import type { Db } from '../database.ts'
 import { countUnknownAttempts } from '../transactions/attempt-repository.ts'
 import { countOpenExceptions } from './exception-repository.ts'
 
-/** A capture, refund or void that is booked and must be handed to the acquirer. The function that books it makes the job. */
+/** A booked capture, refund or void to send to the acquirer. The SQL function that books it inserts this job. */
 export interface AcquirerJob {
   readonly merchantId: string
-  /** The trail entry. */
   readonly id: string
 }
 
@@ -16,11 +15,11 @@ export interface AcquirerJob {
 export const acquirerTask = defineTask<AcquirerJob>('acquirer', {
   ...RETRY_FOR_A_DAY,
   timeoutSeconds: 30,
-  // Eight operations of one merchant are handed over at once: a slow acquirer of one leaves most places to others.
+  // At most eight operations per merchant run at a time, so a slow acquirer leaves most slots to other merchants.
   groups: { jobsMax: 128, groupJobsMax: 8 },
 })
 
-/** Ends the wait for acquirers that have not answered. */
+/** Stops waiting for acquirers that have not answered. */
 export const confirmationTask = defineTask<Record<string, never>>('confirmation', {
   retryLimit: 3,
   firstDelaySeconds: 60,
@@ -28,7 +27,7 @@ export const confirmationTask = defineTask<Record<string, never>>('confirmation'
   timeoutSeconds: 3_000,
 })
 
-/** Fetches the events of acquirers, and applies them to the books. */
+/** Fetches the events of acquirers and applies them to the books. */
 export const acquirerEventsTask = defineTask<Record<string, never>>('acquirer_events', {
   retryLimit: 0,
   firstDelaySeconds: 1,
@@ -44,7 +43,7 @@ interface Observed {
 
 /**
  * Reports the work that waits for an operator: attempts of unknown outcome, open exceptions, and operations on their way to
- * acquirers by the state of their job. Every process reports the same numbers.
+ * acquirers, by the state of their job. Every process reports the same numbers.
  */
 export function observeAcquiring(meter: Meter, { db, schema }: Observed): void {
   const unknown = meter.createObservableGauge('payments_attempts_unknown', {
@@ -64,7 +63,7 @@ export function observeAcquiring(meter: Meter, { db, schema }: Observed): void {
   })
 }
 
-/** `created`, and `retry` after a failure: waiting; `active`: under way; `dead`: not tried again. */
+/** The states of a job. `created` and `retry` (after a failure) wait, `active` is running, and `dead` is not tried again. */
 const STATES = ['created', 'retry', 'active', 'dead'] as const
 
 async function countAcquirerJobs({ db, schema }: Observed): Promise<readonly { state: string; count: number }[]> {

@@ -8,17 +8,17 @@ export interface AuthorizationRequest {
   readonly money: Money
   readonly descriptor: string
   readonly card: {
-    /** Opens the stored number. Called only where the number goes to a scheme. */
+    /** Decrypts the stored number. Call it only where the number is sent to a scheme. */
     readonly number: () => string
-    /** The security code that the customer typed; null without a customer. It is not stored. */
+    /** The security code that the customer typed. `null` if no customer takes part. The service does not store it. */
     readonly code: (() => string) | null
-    /** Last day on which the card is valid: `2066-08-31`. */
+    /** The last day on which the card is valid, such as `2066-08-31`. */
     readonly expiry: string
     readonly scheme: string | null
   }
   /** The party that starts the payment: the customer, or the merchant's server under an earlier agreement. */
   readonly initiator: 'customer' | 'merchant'
-  /** Whether the first payment announced a plan. */
+  /** Whether the first payment announced a payment plan. */
   readonly planned: boolean
   /** The scheme's reference of the first payment. */
   readonly networkRef: string | null
@@ -26,7 +26,7 @@ export interface AuthorizationRequest {
   readonly scenario: Scenario
 }
 
-/** `unknown`: it is not known yet whether the amount is authorized. */
+/** The outcome of an authorization. `unknown`: it is not yet known whether the amount is authorized. */
 export type AuthorizationOutcome =
   | { readonly verdict: 'approved'; readonly ref: string; readonly networkRef: string | null }
   | { readonly verdict: 'declined'; readonly statusCode: string }
@@ -35,7 +35,7 @@ export type AuthorizationOutcome =
 /** A capture, refund or void that is booked and that the acquirer must carry out. */
 export interface AcquirerTask {
   readonly kind: 'capture' | 'refund' | 'void'
-  /** Id of the trail entry. The acquirer may get the same task again. */
+  /** The id of the trail entry. The acquirer may get the same task more than once. */
   readonly operationId: string
   readonly merchantId: string
   readonly transactionId: string
@@ -44,35 +44,32 @@ export interface AcquirerTask {
   readonly descriptor: string
 }
 
-/** `retry`: the task must be sent again later. `rejected`: it will not be carried out, so the operation is taken back. */
+/** `retry`: send the task again later. `rejected`: it will not be carried out, so the service reverts the operation. */
 export type TaskOutcome =
   | { readonly verdict: 'accepted' }
   | { readonly verdict: 'rejected'; readonly reason: string }
   | { readonly verdict: 'retry' }
 
-/** Stands for the merchant of an event that names no merchant. No merchant has this id. */
+/** A placeholder for the merchant of an event that names no merchant. No merchant has this id. */
 export const NO_MERCHANT = '0'.repeat(24)
-/** Events of a list, beside those that wait already. */
+/** The number of new events in a list, in addition to those that already wait. */
 export const EVENTS_MAX = 500
 
-/** A list of an acquirer: the events that can be applied, and the number of the others. */
+/** A list of an acquirer: the events that can be applied, and the number of other elements. */
 export interface AcquirerNews {
   readonly events: readonly AcquirerEvent[]
-  /** Elements of the list without a readable reference. They cannot be acknowledged. */
+  /** The number of elements in the list that have no readable reference. The service cannot acknowledge them. */
   readonly unnamed: number
 }
 
-/**
- * An event that an acquirer reports without being asked. A reference is unique below its merchant, and an
- * event is applied once.
- */
+/** An event that an acquirer reports on its own. A reference is unique per merchant, and each event is applied once. */
 export type AcquirerEvent = { readonly reference: string; readonly merchantId: string } & (
   | {
       readonly type: 'dispute.opened'
       readonly acquirerRef: string
-      /** Minor units of `currency`. */
+      /** In minor units of `currency`. */
       readonly amount: number
-      /** Undefined: the currency of the transaction. */
+      /** If it is `undefined`, the amount is in the currency of the transaction. */
       readonly currency?: string | undefined
       readonly reasonCode: number | undefined
     }
@@ -85,8 +82,8 @@ export type AcquirerEvent = { readonly reference: string; readonly merchantId: s
     }
   | { readonly type: 'settlement'; readonly money: Money }
   /**
-   * An event of an unknown kind or form. Its reference may be any text. Of its other fields, only the fields of a dispute are
-   * stored: the disputed amount, null where it cannot be read, and the event as it was received.
+   * An event of an unknown kind or form. Its reference may be any text. Other fields are stored only for a dispute: the disputed
+   * amount (`null` if it cannot be read) and the event as it was received.
    */
   | {
       readonly type: 'unknown'
@@ -97,18 +94,18 @@ export type AcquirerEvent = { readonly reference: string; readonly merchantId: s
 )
 
 /**
- * A company that authorizes card payments and moves their money. Calls end in a bounded time and may be repeated (reference:
+ * A company that authorizes card payments and moves their money. Calls end within a time limit and may be repeated (reference:
  * Acquirer port).
  */
 export interface Acquirer {
   authorize(request: AuthorizationRequest): Promise<AuthorizationOutcome>
-  /** The outcome of an authorization whose answer was lost, by the id of the attempt. */
+  /** Returns the outcome of an authorization whose answer was lost, by the id of the attempt. */
   inquire(idempotencyRef: string): Promise<AuthorizationOutcome>
   /** Gives back an authorization whose client got no answer. */
   reverse(idempotencyRef: string): Promise<TaskOutcome>
   submit(task: AcquirerTask): Promise<TaskOutcome>
-  /** At most `limit` events that are not acknowledged, oldest first. */
+  /** Returns at most `limit` events that are not acknowledged, oldest first. */
   events(limit: number): Promise<AcquirerNews>
-  /** Removes events from the list, because they are applied or stored as exceptions. */
+  /** Removes events from the acquirer's list after they are applied or stored as exceptions. */
   acknowledge(references: readonly string[]): Promise<void>
 }

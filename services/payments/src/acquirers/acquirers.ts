@@ -1,17 +1,16 @@
 import type { Histogram, Meter } from '@opentelemetry/api'
 import type { Acquirer, AuthorizationOutcome, AuthorizationRequest } from './acquirer.ts'
 
-/** The acquirers of this installation. Test merchants have the simulator. An operator chooses the acquirer of a live merchant. */
+/** The acquirers of this installation. Test merchants use the simulator. An operator chooses the acquirer of a live merchant. */
 export interface Acquirers {
-  /** The acquirers that a live merchant may have. */
   readonly names: readonly string[]
-  /** Undefined for a name that is no longer configured. Null is the simulator. */
+  /** Returns `undefined` if no acquirer with this name is configured any longer. The name `null` stands for the simulator. */
   readonly find: (name: string | null) => Acquirer | undefined
-  /** Asks for an authorization. Without an answer within 10 s the outcome is unknown. */
+  /** Requests an authorization. The outcome is `unknown` if the acquirer does not answer within 10 s. */
   readonly authorize: (name: string | null, request: AuthorizationRequest) => Promise<AuthorizationOutcome>
 }
 
-/** The parts of the acquirers. `others`: the acquirers of the settings by their name. The simulator has no name. */
+/** The dependencies of `createAcquirers`. `others` contains the acquirers of the settings by name. The simulator has no name. */
 export interface AcquirersOptions {
   readonly simulator: Acquirer
   readonly others: ReadonlyMap<string, Acquirer>
@@ -22,7 +21,7 @@ export interface AcquirersOptions {
 
 const BUDGET_MS = 10_000
 
-/** Returns the way to all acquirers. Counts each authorization by its outcome, and measures each call. */
+/** Creates the access to all acquirers. It counts each authorization by its outcome and measures the duration of each call. */
 export function createAcquirers({ simulator, others, meter, logger, wait }: AcquirersOptions): Acquirers {
   const authorizations = meter.createCounter('payments_authorizations_total', {
     description: 'Authorizations by outcome',
@@ -51,7 +50,7 @@ export function createAcquirers({ simulator, others, meter, logger, wait }: Acqu
   }
 }
 
-/** Measures each call of an acquirer as `payments_acquirer_seconds{acquirer,call}`, also one that fails. */
+/** Measures the duration of each call to an acquirer as `payments_acquirer_seconds{acquirer,call}`, including calls that fail. */
 function measuredAcquirer(name: string, acquirer: Acquirer, seconds: Histogram): Acquirer {
   const measured =
     <Args extends readonly unknown[], Answer>(call: keyof Acquirer, ask: (...args: Args) => Promise<Answer>) =>

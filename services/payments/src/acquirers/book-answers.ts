@@ -8,8 +8,8 @@ import { callAddException } from './exception-repository.ts'
 import { type ClosedOperation, callCloseOperation } from './operation-repository.ts'
 
 /**
- * The dependencies of a booked answer: the outbox is woken for its events, and the log has an answer that
- * contradicts the books.
+ * The dependencies for booking an answer. The outbox is woken to send the resulting events. The logger reports answers that
+ * contradict the books.
  */
 export interface BookingDeps {
   readonly db: Db
@@ -18,14 +18,14 @@ export interface BookingDeps {
   readonly logger: { error(fields: object, message: string): void }
 }
 
-/** The last answer to a capture, refund or void. `unanswered`, after too long a wait, counts as rejected. */
+/** The final answer to a capture, refund or void. `unanswered`: none came in time, which counts as rejected. */
 export interface FinalAnswer {
   readonly acquirer: string
   readonly task: AcquirerTask
   readonly answer: Exclude<TaskOutcome, { verdict: 'retry' }> | { readonly verdict: 'unanswered' }
 }
 
-/** Books a final answer. An exception for the operator is stored once (reference: What is taken back). */
+/** Books a final answer. Stores an exception for the operator only once (reference: What is taken back). */
 export async function bookFinalAnswer(
   { db, pools, outbox, logger }: BookingDeps,
   { acquirer, task, answer }: FinalAnswer,
@@ -43,15 +43,15 @@ export async function bookFinalAnswer(
   if (isNew) logger.error({ acquirer, operation_id: id, reason, problem }, 'the acquirer did not accept an operation')
 }
 
-/** Why an operator should look at the answer; undefined when all is well. */
+/** Returns why an operator should look at the answer, or `undefined` if there is no problem. */
 function problemOf({ verdict, status }: ClosedOperation, answer: FinalAnswer['answer']): string | undefined {
   if (verdict === 'conflict') return `${answer.verdict}, after it was ${status}`
   return answer.verdict === 'accepted' || verdict === 'repeated' ? undefined : answer.verdict
 }
 
 /**
- * Books the answer of an acquirer to which an approved attempt is given back. False when it has not taken the
- * authorization back. If it has rejected that, an exception for the operator is stored.
+ * Books the acquirer's answer to giving back an approved attempt. Returns `false` if the acquirer has not given back the
+ * authorization. If the acquirer has rejected that, stores an exception for the operator.
  */
 export async function bookGivenBack(
   db: BookingDeps['db'],
@@ -64,12 +64,12 @@ export async function bookGivenBack(
 }
 
 /**
- * Gives back an attempt that an operator has found approved. `refused`: the acquirer has not taken it back. If it has
- * rejected that, an exception is stored. `no-acquirer`: the acquirer is no longer configured.
- *
- * The caller stores the state `reversed` of the attempt, in one transaction with the row of the audit log. The acquirer
- * is asked before that transaction begins, because its answer may take long. It takes an authorization back once under the
- * id of the attempt, so a repeat does no harm, and neither does a transaction that fails afterwards.
+ * Gives back an attempt that an operator has found to be approved. Returns `refused` if the acquirer has not given back the
+ * authorization. If the acquirer has rejected that, also stores an exception. Returns `no-acquirer` if the acquirer is no longer
+ * configured. The caller stores the state `reversed` of the attempt in the same database transaction as the row of the audit log.
+ * This function calls the acquirer before that transaction begins, because the answer may take long. The acquirer gives back an
+ * authorization only once for each attempt id. So a repeated call does no harm, even if the database transaction fails
+ * afterwards.
  */
 export async function giveBackAttempt(
   { acquirers, db }: { readonly acquirers: Pick<Acquirers, 'find'>; readonly db: BookingDeps['db'] },

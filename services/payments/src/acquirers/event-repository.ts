@@ -8,7 +8,7 @@ import { toStorable } from '../requests/fields.ts'
 import type { AcquirerEvent } from './acquirer.ts'
 import type { AcquirerException } from './exception-repository.ts'
 
-/** An acquirer's name of an object of its own, below the merchant. */
+/** The reference by which an acquirer identifies one of its objects, for one merchant. */
 export interface AcquirerReference {
   readonly merchantId: string
   readonly acquirer: string
@@ -16,8 +16,8 @@ export interface AcquirerReference {
 }
 
 /**
- * The id of the transaction that an acquirer authorized under its reference. `ambiguous`: several transactions have the
- * reference. Undefined when none has it.
+ * Returns the id of the transaction that an acquirer authorized under its reference. Returns `ambiguous` if several transactions
+ * have the reference, and `undefined` if none has it.
  */
 export async function findAuthorized(
   db: Db,
@@ -42,7 +42,7 @@ interface Disputed {
   readonly currency: string
 }
 
-/** The dispute that was opened under a reference, by an event or on paper, or undefined. */
+/** The dispute with a reference, opened by an event or an operator, or `undefined`. */
 export async function findDisputed(
   db: Db,
   { merchantId, acquirer, reference }: AcquirerReference,
@@ -79,7 +79,7 @@ const settleQuery = prepare(
 )
 
 /**
- * Books the payment of an acquirer, once for each reference. Returns why the settlement is refused; undefined when it is
+ * Books the payment of an acquirer, once for each reference. Returns why the settlement is refused, or `undefined` if it is
  * booked.
  */
 export async function callBookSettlement(
@@ -90,10 +90,10 @@ export async function callBookSettlement(
   return verdict === 'done' || verdict === 'repeated' ? undefined : verdict
 }
 
-/** More than any dispute may be of, so the whole balance is held back. */
+/** This amount is larger than that of any dispute, so payouts hold back the whole balance. */
 const UNREADABLE = { amount: Number.MAX_SAFE_INTEGER, currency: undefined }
 
-/** The amount of a dispute that could not be opened, or of one that is lost after it was won: it reserves nothing else. */
+/** The amount that payouts hold back: of a dispute that could not be opened, or that is lost after it was won. */
 export async function findWithheld(
   db: Db,
   acquirer: string,
@@ -110,13 +110,13 @@ export async function findWithheld(
 interface AppliedList {
   readonly acquirer: string
   readonly merchants: ReadonlySet<string>
-  /** The merchants whose events wait, with the reference of the event that fails. */
+  /** The merchants whose events wait, each with the reference of the event that fails. */
   readonly held: ReadonlyMap<string, string>
 }
 
 /**
- * Holds back the payouts of each merchant whose events wait, because a dispute may be among them. Releases the payouts of the
- * other merchants of the list (reference: Events of an acquirer). An error is logged, so that it does not stop other events.
+ * Holds back the payouts of each merchant whose events wait, because one of them may be a dispute. Releases payouts of the other
+ * merchants (reference: Events of an acquirer). Logs errors, so that other events are still processed.
  */
 export async function recordWaiting(
   { db, logger }: { readonly db: Db; readonly logger: Pick<Logger, 'error'> },
@@ -135,7 +135,7 @@ export async function recordWaiting(
 interface HoldEventsCall {
   readonly merchantId: string
   readonly acquirer: string
-  /** Undefined: no event waits any more. */
+  /** `undefined` if no event waits any longer. */
   readonly reference: string | undefined
 }
 

@@ -9,18 +9,18 @@ import { toStorable } from '../requests/fields.ts'
 /** An answer of an acquirer that contradicts the books. It waits for an operator. */
 export interface AcquirerException {
   readonly merchantId: string
-  /** Identifies the exception when it comes again. */
+  /** Identifies the exception if the acquirer reports it again. */
   readonly reference: string
-  /** Without card data. */
+  /** Contains no card data. */
   readonly payload: object
   /**
-   * The amount that a dispute may take although the books cannot follow it. Without a currency, it is in the currency of the
-   * merchant.
+   * The amount that a dispute may take although it could not be booked. If `currency` is `undefined`, the amount is in the
+   * merchant's currency.
    */
   readonly disputed?: { readonly amount: number; readonly currency?: string | undefined } | undefined
 }
 
-/** Whether payouts hold money back for an exception of this reference, or an adjustment has booked it. */
+/** Returns whether payouts hold back money for an exception with this reference, or an adjustment has booked the exception. */
 export async function isHeldBackOrBooked(
   db: Db,
   { merchantId, reference }: Pick<AcquirerException, 'merchantId' | 'reference'>,
@@ -38,9 +38,9 @@ export async function isHeldBackOrBooked(
 }
 
 /**
- * Stores an exception, once for each reference. Payouts hold back the disputed amount until it is resolved. One that holds
- * back nothing, also because it is resolved, is replaced by one that does, unless an adjustment has booked it. False when nothing
- * is stored. Characters that jsonb does not accept are replaced: otherwise the operator would never see the exception.
+ * Stores an exception, once for each reference. Payouts hold back the disputed amount until it is resolved. A stored exception
+ * that holds back nothing is replaced by one that does, unless an adjustment has booked it. Returns `false` if nothing is stored.
+ * Replaces characters that `jsonb` does not accept, so that the insert does not fail.
  */
 export async function callAddException(
   db: Db,
@@ -67,12 +67,12 @@ export interface ExceptionForOperator {
   readonly id: string
   readonly merchantId: string
   readonly created: Date
-  /** Without card data. */
+  /** Contains no card data. */
   readonly payload: unknown
   readonly resolved: Date | null
-  /** Minor units that payouts hold back until it is resolved; null: the whole balance. */
+  /** The minor units that payouts hold back until the exception is resolved. `null` means the whole balance. */
   readonly reserved: bigint | null
-  /** The currency of the merchant. Null for an unknown merchant, where nothing is held back. */
+  /** The currency of the merchant. `null` if the merchant is unknown. Nothing is held back for such an exception. */
   readonly currency: string | null
 }
 
@@ -83,7 +83,7 @@ interface PlacedException extends ExceptionForOperator {
 const columns: RawBuilder<unknown> = sql`
   r.id, r.merchant_id AS "merchantId", r.created, r.payload, r.resolved, r.reserved, b.currency`
 const join: RawBuilder<unknown> = sql`LEFT JOIN ${sql.table('merchant_balances')} b ON b.merchant_id = r.merchant_id`
-/** The id is a digest, and says nothing of the creation. */
+/** The id is a digest, so it cannot be sorted by creation time. This cursor begins with the time of creation in milliseconds. */
 const place = sql`(lpad(to_hex((extract(epoch FROM r.created) * 1000)::bigint), 12, '0') || left(r.id, 12)) COLLATE "C"`
 
 const exceptions = listOfAll<PlacedException>('all_exceptions', {
@@ -95,7 +95,7 @@ const exceptions = listOfAll<PlacedException>('all_exceptions', {
   place,
 })
 
-/** Exceptions that wait for an operator, oldest first, at most `limit`. */
+/** Returns exceptions that wait for an operator, oldest first, at most `limit`. */
 export async function listOpenExceptions(db: Db, limit: number): Promise<readonly ExceptionForOperator[]> {
   const { rows } = await sql<ExceptionForOperator>`
     SELECT ${columns} FROM ${sql.table('acquirer_exceptions')} r ${join}
@@ -103,7 +103,7 @@ export async function listOpenExceptions(db: Db, limit: number): Promise<readonl
   return rows
 }
 
-/** A page of the exceptions of all merchants, for an operator: either open or resolved ones. */
+/** Returns a page of the exceptions of all merchants, for an operator: either the open or the resolved exceptions. */
 export function listExceptionsForOperator(
   pools: Pools,
   { merchantId, open, ...page }: PageBounds & { readonly merchantId: string | undefined; readonly open: boolean },
@@ -118,7 +118,7 @@ const exceptionQuery = prepare(
     WHERE r.merchant_id = ${p.merchantId} AND r.id = ${p.id}`,
 )
 
-/** An exception of a merchant, open or resolved, for an operator. Undefined when there is no such exception. */
+/** Returns an exception of a merchant, open or resolved, for an operator. Returns `undefined` if it does not exist. */
 export function findExceptionForOperator(
   { read }: Pools,
   input: { readonly merchantId: string; readonly id: string },
@@ -126,13 +126,13 @@ export function findExceptionForOperator(
   return read.first(exceptionQuery, input)
 }
 
-/** An exception after it was resolved, and whether it has waited until then. */
+/** An exception after it was resolved. `waited` says whether it was open before this call. */
 interface ResolvedException {
   readonly exception: ExceptionForOperator
   readonly waited: boolean
 }
 
-/** Marks an exception as resolved, unless it is already. Undefined when there is none. `db`: as operator or owner. */
+/** Resolves an exception, if it is open. `undefined` if it does not exist. @param db with the role of operator or owner */
 export async function callResolveException(
   db: Db,
   { merchantId, id }: { readonly merchantId: string; readonly id: string },

@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import type { ExceptionForOperator } from './exception-repository.ts'
 
-/** The members that all payloads have. */
 const Payload = z.looseObject({ acquirer: z.string().nullish(), type: z.string().optional() })
 
 const HeldBackView = z.object({
@@ -36,7 +35,7 @@ export function viewException(exception: ExceptionForOperator): z.infer<typeof E
   }
 }
 
-/** The money that payouts hold back until an exception is resolved. Undefined where they hold back nothing. */
+/** Returns the money that payouts hold back until an exception is resolved. Returns `undefined` if payouts hold back nothing. */
 export function viewHeldBack({
   reserved,
   currency,

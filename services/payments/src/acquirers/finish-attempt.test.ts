@@ -9,7 +9,7 @@ const moving = new RebalancingError('moving')
 const defect = new Error('a defect')
 const approved: AuthorizationOutcome = { verdict: 'approved', ref: 'ref-1', networkRef: 'net-1' }
 
-/** Finishes an attempt; `ends` are what its tries throw or return in turn. */
+/** Finishes an attempt. Each element of `ends` is what one try throws (an error) or returns. */
 async function finish(outcome: AuthorizationOutcome, ends: (Error | string | undefined)[]) {
   const [waits, columns]: [number[], AttemptColumns[]] = [[], []]
   const left = [...ends]

@@ -3,13 +3,13 @@ import { processingErrorOf, UNKNOWN_OUTCOME } from '../transactions/processing-e
 import type { AuthorizationOutcome } from './acquirer.ts'
 
 const PAUSE_MS = 500
-/** Together 40 s at least. Tries during a rebalance do not count, because nobody looks for lost attempts meanwhile. */
+/** At least 40 s in total. Tries during a rebalance do not count, because lost attempts are not looked for then. */
 const TRIES_MAX = 80
 
-/** An answer of an acquirer about any payment, as the columns of its attempt. */
+/** An acquirer's answer about a payment of any kind, as columns of its attempt. */
 export interface AttemptColumns {
   readonly outcome: 'approved' | 'declined' | 'unknown'
-  /** Null when approved, as is the number of the processing error. */
+  /** `null` if the outcome is `approved`. The same holds for `errorCode`, the number of the processing error. */
   readonly statusCode: string | null
   readonly errorCode: number | null
   readonly acquirerRef: string | null
@@ -18,28 +18,28 @@ export interface AttemptColumns {
 
 export interface Ending {
   readonly outcome: AuthorizationOutcome
-  /** Writes the transaction. @returns its id; undefined when the attempt had its outcome before */
+  /** Writes the transaction. @returns the id of the transaction, or `undefined` if the attempt already had an outcome */
   readonly finish: (columns: AttemptColumns) => Promise<string | undefined>
   readonly wait: (ms: number) => Promise<void>
 }
 
-/** The end of an attempt. `failedId`: the failed transaction; undefined when it was called unknown before. */
+/** The end of an attempt. `failedId`: the failed transaction, `undefined` if the attempt was already unknown. */
 export type AttemptEnd =
   | { readonly verdict: 'approved'; readonly transactionId: string }
   | { readonly verdict: 'refused'; readonly statusCode: string; readonly failedId: string | undefined }
 
 /**
- * Writes the answer of the acquirer. While the database is unavailable, this is tried again: otherwise the attempt would become
- * unknown, and an approved payment would be given back.
- * @throws the first error when the database stays unavailable, and when a later try finds the attempt settled. The first try may have
- * settled it before its answer was lost, so only a repeat of the request gets the outcome
+ * Writes the answer of the acquirer. Retries while the database is unavailable. Otherwise the attempt would become unknown, and
+ * an approved payment would be given back.
+ * @throws the first error if the database stays unavailable or a later try finds that the attempt already has an outcome. The
+ * first try may have written that outcome before the connection was lost. The client gets the outcome by repeating the request.
  */
 export async function finishAttempt({ outcome, finish, wait }: Ending): Promise<AttemptEnd> {
   const columns = toAttemptColumns(outcome)
   const { statusCode } = columns
   const transactionId = await finishOnceBack(() => finish(columns), wait)
-  // The answer was so late that the attempt was called unknown before. An approval is then given back, and
-  // repeats of the request get the unknown outcome.
+  // The attempt was marked as unknown before this late answer. The service gives back an approval, and repeated requests get the
+  // unknown outcome.
   if (transactionId === undefined) return { verdict: 'refused', statusCode: UNKNOWN_OUTCOME, failedId: undefined }
   return statusCode === null
     ? { verdict: 'approved', transactionId }
@@ -67,7 +67,7 @@ async function finishOnceBack(finish: Finish, wait: Ending['wait']): Promise<str
     switch (later.verdict) {
       case 'written':
         return later.transactionId
-      // The first try may have written the outcome: its answer was lost with the database.
+      // The first try may have written the outcome before the connection to the database was lost.
       case 'settled':
       case 'away':
         throw error
@@ -75,7 +75,7 @@ async function finishOnceBack(finish: Finish, wait: Ending['wait']): Promise<str
   }
 }
 
-/** The outcome of further tries: the transaction is written; the attempt had its outcome before; the database has stayed unavailable. */
+/** `written`: the transaction is stored. `settled`: the attempt had an outcome. `away`: the database stayed unavailable. */
 type LaterFinish =
   | { readonly verdict: 'written'; readonly transactionId: string }
   | { readonly verdict: 'settled' }

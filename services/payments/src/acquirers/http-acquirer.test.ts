@@ -41,7 +41,6 @@ const task: AcquirerTask = {
   money,
   descriptor: 'x',
 }
-/** The last request to the acquirer, without its headers. */
 function lastRequest() {
   const { method, url, body } = stub.requests.at(-1) ?? {}
   return { method, url, body }
@@ -265,7 +264,7 @@ describe('createHttpAcquirer', () => {
       ],
       0,
     ])
-    // Reading and writing the JSON takes less. Masking the whole text would throw, or take many seconds.
+    // Processing the JSON takes less time. Masking the whole text would throw or take many seconds.
     expect(user).toBeLessThan(2_000_000)
   })
 

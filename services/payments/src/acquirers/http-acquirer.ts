@@ -13,34 +13,34 @@ import {
 } from './acquirer.ts'
 
 export interface HttpAcquirerOptions {
-  /** `https://bridge.example/acquirer`. */
+  /** The base URL of the bridge, such as `https://bridge.example/acquirer`. */
   readonly url: string
-  /** Sent as `Authorization: Bearer`. */
+  /** The token sent as `Authorization: Bearer`. */
   readonly secret: string
   readonly outbound: Pick<Outbound, 'send'>
 }
 
 const TIMEOUT_MS = 10_000
-/** For a status code that the reference does not list: the issuer gave no known reason. */
+/** The status code for a decline whose code the reference does not list: the issuer gave no known reason. */
 const UNNAMED_REFUSAL = 'PAYMENT_REJECTED_BY_ISSUER'
 
-/** Bytes of an answer to GET /events. A bridge that ignores the limit may send more than a page. */
+/** The maximum bytes of an answer to `GET /events`. A bridge that ignores the limit may send more than a page. */
 const EVENTS_BYTES_MAX = 16 * 1_048_576
-/** Levels of an event that an operator sees. JSON.stringify throws for thousands of levels, which JSON.parse reads. */
+/** The maximum depth of a shown event. `JSON.parse` reads thousands of levels, but `JSON.stringify` throws. */
 const SHOWN_LEVELS_MAX = 32
 const REASON_LENGTH_MAX = 1_000
 const REFERENCE_LENGTH_MAX = 255
 
 const reference = z.string().min(1).max(REFERENCE_LENGTH_MAX).refine(isStorable)
-/** A text whose exact value does not matter. Characters that cannot be stored are replaced. */
+/** A text whose exact value does not matter. Characters that PostgreSQL cannot store are replaced. */
 const storableText = (length: number) => z.string().transform((text) => toStorable(text.slice(0, length)))
-/** A text for people. Acquirers may name the card in it. */
+/** A text for humans. It is scrubbed, because an acquirer may include the card number. */
 const shownText = (length: number) => z.string().transform((text) => toStorable(scrubStart(text, length)))
 const otherOutcomes = [
   z.object({ verdict: z.literal('declined'), statusCode: z.string() }),
   z.object({ verdict: z.literal('unknown') }),
 ] as const
-/** Captures need the exact reference later. With a reference that cannot be stored exactly, the outcome is unknown. */
+/** Captures need the exact reference later. If the reference cannot be stored exactly, the outcome is `unknown`. */
 const Authorization = z.union([
   z.object({
     verdict: z.literal('approved'),
@@ -49,7 +49,7 @@ const Authorization = z.union([
   }),
   ...otherOutcomes,
 ])
-/** An approval that an inquiry finds is given back by the id of its attempt. Its reference need not be stored exactly. */
+/** An approval that an inquiry finds is given back by its attempt id, so its reference may be changed. */
 const Inquiry = z.union([
   z.object({
     verdict: z.literal('approved'),
@@ -63,7 +63,7 @@ const Task = z.union([
   z.object({ verdict: z.literal('rejected'), reason: shownText(REASON_LENGTH_MAX) }),
 ])
 const id = z.string().regex(/^[0-9a-f]{24}$/)
-/** A member that may be absent. Bridges also write `null` for a member that is absent. */
+/** An optional field. Bridges may also write `null` for an absent field. */
 const optional = <Schema extends z.ZodType>(schema: Schema) => schema.nullish().transform((value) => value ?? undefined)
 const DisputedMoney = z.object({ amount: z.int().min(1), currency: optional(z.string().regex(/^[A-Z]{3}$/)) })
 const KnownEvent = z.discriminatedUnion('type', [
@@ -73,7 +73,7 @@ const KnownEvent = z.discriminatedUnion('type', [
     merchantId: id,
     acquirerRef: reference,
     ...DisputedMoney.shape,
-    // A code that is no number is an unknown reason, which has a default.
+    // If the code is not a number, the reason is unknown and gets the default code.
     reasonCode: optional(z.int()).catch(undefined),
   }),
   z.object({ type: z.enum(['dispute.won', 'dispute.lost']), reference, merchantId: id, disputeReference: reference }),
@@ -93,8 +93,8 @@ const KnownEvent = z.discriminatedUnion('type', [
   }),
 ])
 /**
- * A dispute of a merchant in a form that cannot be booked. Payouts hold back its amount: null where that cannot be read. The
- * operator sees the whole event.
+ * A dispute of a merchant in a form that cannot be booked. Payouts hold back its amount. `disputed` is `null` if the amount
+ * cannot be read. The operator sees the event as it was received, up to a maximum depth and length.
  */
 const MalformedDispute = z
   .looseObject({ type: z.literal('dispute.opened'), reference: z.string().min(1), merchantId: id })
@@ -110,8 +110,8 @@ const MalformedDispute = z
     } as const
   })
 /**
- * An event that can only be acknowledged. Without that it would stay in the list for ever. Only its reference is stored
- * exactly: its other fields may have any value.
+ * An event that the service can only acknowledge. Without acknowledgement it would stay in the list forever. Only its reference
+ * is stored exactly. Its other fields may have any value.
  */
 const UnknownEvent = z
   .object({ type: z.string().catch(''), reference: z.string().min(1), merchantId: id.catch(NO_MERCHANT) })
@@ -119,12 +119,12 @@ const UnknownEvent = z
     ({ type: kind, ...event }) =>
       ({ ...event, type: 'unknown', kind: toStorable(scrubStart(kind, REFERENCE_LENGTH_MAX)) }) as const,
   )
-/** Null for an element without a reference, which cannot be acknowledged. */
+/** An element without a reference becomes `null`, because it cannot be acknowledged. */
 const Events = z.array(z.union([KnownEvent, MalformedDispute, UnknownEvent, z.unknown().transform(() => null)]))
 
 /**
- * An acquirer that is called with JSON over HTTP. Without a complete answer, the outcome of an authorization is unknown, and a
- * task is sent again (reference: Bridge protocol).
+ * Creates an acquirer that is called with JSON over HTTP. Without a complete answer, the outcome of an authorization is
+ * `unknown`, and a task is sent again (reference: Bridge protocol).
  */
 export function createHttpAcquirer({ url, secret, outbound }: HttpAcquirerOptions): Acquirer {
   const send = (method: 'GET' | 'POST', path: string, more: Partial<OutboundRequest>): Promise<OutboundAnswer> =>
@@ -165,7 +165,7 @@ function toBody({ card, ...request }: AuthorizationRequest): object {
   }
 }
 
-/** 404 to an inquiry: the acquirer was never asked, so nothing is authorized. Elsewhere 404 is a failure. */
+/** 404 for an inquiry: the acquirer never got the request, so nothing is authorized. Otherwise 404 is a failure. */
 function toInquiry(answer: OutboundAnswer): AuthorizationOutcome {
   if (answer.status === 404) return { verdict: 'declined', statusCode: 'PAYMENT_METHOD_ERROR' }
   return toAuthorization(Inquiry.parse(readJson(answer)))
@@ -177,7 +177,7 @@ function toAuthorization(outcome: z.output<typeof Authorization>): Authorization
   return { verdict: 'declined', statusCode: UNNAMED_REFUSAL }
 }
 
-/** Reads each event by itself, so that a malformed one holds up no others. @throws Error unless the answer is a list */
+/** Reads events separately, so that a malformed one blocks no others. @throws Error unless the answer is a list */
 function toNews(list: unknown): AcquirerNews {
   const read = Events.parse(list)
   const events = read
@@ -191,7 +191,7 @@ function toTaskOutcome(answer: OutboundAnswer): TaskOutcome {
   return outcome.verdict === 'rejected' ? outcome : { verdict: outcome.verdict }
 }
 
-/** A copy of a value of JSON that has `…` for each list and object below so many levels. */
+/** Returns a copy of a JSON value in which `…` replaces each array and object that is nested deeper than `levels`. */
 function cutBelow(value: unknown, levels: number): unknown {
   if (typeof value !== 'object' || value === null) return value
   if (levels === 0) return '…'
@@ -199,7 +199,7 @@ function cutBelow(value: unknown, levels: number): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, cutBelow(member, levels - 1)]))
 }
 
-/** @throws Error unless the answer is JSON with a status of success. Jobs keep its text, so it quotes nothing of the answer */
+/** @throws Error unless the status is 2xx and the body is JSON. Jobs store the message, so it quotes no answer */
 function readJson({ status, body }: OutboundAnswer): unknown {
   if (status < 200 || status > 299) throw new Error(`the acquirer answered ${status}`)
   try {

@@ -50,7 +50,7 @@ const dispute = async (transactionId: string, amount: number) => {
 }
 const close = (disputeId: string, outcome: 'won' | 'lost') =>
   callCloseDispute(payments.deps.pools, { ...TRUSTED_COLUMNS, disputeId, outcome })
-/** Ends the wait for the answer of an operation. */
+/** Makes an operation so old that the wait for its answer is over. */
 const age = (id: string) =>
   sql`UPDATE ${sql.table('acquirer_operations')} SET created = now() - interval '4 days' WHERE id = ${id}`.execute(
     payments.database.db,
@@ -159,7 +159,7 @@ describe('an operation that the acquirer rejects', () => {
   it('a capture that was paid out makes the balance negative, until the next capture', async () => {
     const id = await merchant.charge(2_000)
     const entry = await merchant.book('capture', id, 1_000)
-    // Payouts leave out captures without an answer. A capture without a row of an operation counts as accepted.
+    // Payouts exclude captures without an answer. A capture that has no row in `acquirer_operations` counts as accepted.
     const { db } = payments.database
     const [open] = await db.deleteFrom('acquirer_operations').where('id', '=', entry).returningAll().execute()
     await merchant.wait(3)

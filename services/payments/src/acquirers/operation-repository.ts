@@ -4,7 +4,7 @@ import { sql } from 'kysely'
 import type { Db } from '../database.ts'
 import type { AcquirerTask } from './acquirer.ts'
 
-/** Identifies an operation, by its trail entry. */
+/** Identifies an operation by its trail entry. */
 export interface OperationKey {
   readonly merchantId: string
   readonly id: string
@@ -21,9 +21,9 @@ interface AcquirerOperationRow {
 }
 
 /**
- * An operation on a live transaction as the acquirer gets it, and the name of the acquirer.
- * @throws Error unless the trail entry is to be handed over. The service may insert rows of jobs, so a job is no proof that an
- * operation was booked. Entries that correct another entry have no operation
+ * Returns an operation on a live transaction in the form in which the acquirer gets it, and the name of the acquirer.
+ * @throws Error unless the trail entry must be sent to the acquirer. The service role may insert jobs, so a job does not prove
+ * that an operation was booked. Entries that correct another entry have no operation.
  */
 export async function getOperation(
   db: Db,
@@ -44,7 +44,7 @@ export async function getOperation(
   return { acquirer, task: { kind, operationId: id, merchantId, transactionId, acquirerRef, money, descriptor } }
 }
 
-/** Operations that have been open for so many days, oldest first, at most `limit`, read without locks. */
+/** Returns operations that have been open for at least `days` days, oldest first, at most `limit`. Takes no locks. */
 export async function listOverdueOperations(
   db: Db,
   { days, limit }: { readonly days: number; readonly limit: number },
@@ -56,18 +56,18 @@ export async function listOverdueOperations(
   return rows
 }
 
-/** The acquirer's answer to an operation. `unanswered`: there was none for too long. */
+/** The acquirer's answer to an operation. `unanswered`: the acquirer did not answer in time. */
 export interface OperationAnswer extends OperationKey {
   readonly outcome: 'accepted' | 'rejected' | 'unanswered'
   readonly reason: string | null
 }
 
-/** The booking of an answer (reference: What is taken back). */
+/** The result of booking an answer (reference: What is taken back). */
 export interface ClosedOperation {
-  /** `repeated`: the answer was known. `conflict`: it contradicts a known answer, or can no longer be booked. */
+  /** `repeated`: the same answer is booked. `conflict`: it contradicts a booked answer or comes too late. */
   readonly verdict: 'done' | 'repeated' | 'conflict'
   readonly status: 'open' | OperationAnswer['outcome']
-  /** Minor units of rejected captures that refunds and disputes have taken, and that are still owed. */
+  /** The amount of rejected captures that refunds and disputes have taken and that is still owed, in minor units. */
   readonly owed: bigint
 }
 
@@ -78,7 +78,7 @@ const closeQuery = prepare(
     FROM ${sql.table('close_operation')}(${p.merchantId}, ${p.id}, ${p.outcome}, ${p.reason}) f`,
 )
 
-/** Stores an answer, and takes back an operation that was not accepted. Resolves to how the answer was booked. */
+/** Stores an answer and reverts an operation that was not accepted. Resolves to the result of the booking. */
 export function callCloseOperation(pools: Pools, answer: OperationAnswer): Promise<ClosedOperation> {
   return pools.write.one(closeQuery, answer)
 }
@@ -90,10 +90,10 @@ export interface Rejection {
   readonly transactionId: string
   readonly kind: AcquirerTask['kind']
   readonly status: 'rejected' | 'unanswered'
-  /** Minor units of the transaction's currency. */
+  /** In minor units of the transaction's currency. */
   readonly amount: bigint
   readonly currency: string
-  /** The change of the balance by the rejection so far, in minor units of `balanceCurrency`, that of the merchant. */
+  /** The change of the balance by the rejection so far, in minor units of `balanceCurrency`, the merchant's. */
   readonly balance: bigint
   readonly balanceCurrency: string
 }
@@ -125,7 +125,7 @@ const rejectionQuery = routeByTenant(
   ({ merchantId }) => merchantId,
 )
 
-/** The rejection of an operation. Undefined for an operation that is not rejected, or no longer. */
+/** Returns the rejection of an operation. Returns `undefined` if the operation is not rejected or no longer rejected. */
 export function findRejection(pools: Pools, key: OperationKey): Promise<Rejection | undefined> {
   return pools.read.first(rejectionQuery, key)
 }

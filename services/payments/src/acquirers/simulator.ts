@@ -3,16 +3,16 @@ import type { Scenario } from '../cards/scenario.ts'
 import type { Money } from '../money/minor-units.ts'
 import type { Acquirer, AuthorizationOutcome, AuthorizationRequest } from './acquirer.ts'
 
-/** The exchange rates by which the simulator compares an amount with limits, and the clock that it waits by. */
+/** The dependencies of the simulator: the exchange rates for comparing an amount with limits, and the clock for delays. */
 export interface SimulatorDeps {
-  /** Converts an amount at today's rate, into minor units; undefined when a currency has no rate. */
+  /** Converts an amount to minor units of a currency at today's rate. Resolves to `undefined` if a currency has no rate. */
   readonly convert: (money: Money, currency: string) => Promise<bigint | undefined>
   readonly wait: (ms: number) => Promise<void>
 }
 
 /**
- * The acquirer of test merchants, in this process. Its answers depend on the scenario of the card alone, so it stores nothing.
- * It knows the outcome of every authorization, and accepts every task.
+ * Creates the acquirer of test merchants, which runs in this process. It stores nothing, because its answers depend only on the
+ * scenario of the card. It knows the outcome of every authorization and accepts every task.
  */
 export function createSimulator({ convert, wait }: SimulatorDeps): Acquirer {
   return {
@@ -24,7 +24,7 @@ export function createSimulator({ convert, wait }: SimulatorDeps): Acquirer {
         const amount = await convert(money, currency)
         if (amount !== undefined) amounts.set(currency, amount)
       }
-      // An amount cannot be compared with a limit in a currency without a rate, so such a limit does not apply.
+      // If a currency has no rate, the amount cannot be compared with a limit in that currency. Such a limit does not apply.
       return simulate(request, (currency) => amounts.get(currency) ?? 0n)
     },
     inquire: async () => ({ verdict: 'declined', statusCode: 'PAYMENT_METHOD_ERROR' }),
@@ -35,7 +35,7 @@ export function createSimulator({ convert, wait }: SimulatorDeps): Acquirer {
   }
 }
 
-/** Minor units of an amount in another currency. */
+/** Converts the amount of the payment to minor units of a currency. */
 export type AmountIn = (currency: string) => bigint
 
 const SCHEME_REFUSALS = {
@@ -52,8 +52,8 @@ const STATUS_REFUSALS = {
 } as const
 
 /**
- * The status code that refuses the card itself, before 3-D Secure: for its scheme, its status, then its security code, which
- * only a customer types (reference: Test object). Undefined for a card that is not refused.
+ * Returns the status code that refuses the card itself, before 3-D Secure. The checks are, in order: scheme, card status,
+ * security code. Only a customer types a security code (reference: Test object). Returns `undefined` if the card is not refused.
  */
 export function cardRefusal(
   { scheme, status, code, refusal, laterRefusal }: Scenario,
@@ -65,20 +65,20 @@ export function cardRefusal(
   return refusal ?? (initiator === 'merchant' ? laterRefusal : null) ?? undefined
 }
 
-/** The status code that refuses an amount: for the limit, then the balance. Each payment is judged by itself. */
+/** The status code for a refused amount: first the limit, then the balance. Earlier payments do not reduce either. */
 function amountRefusal({ limit, balance }: Scenario, amountIn: AmountIn): string | undefined {
   const exceeds = (bound: Money | null) => bound !== null && amountIn(bound.currency) > BigInt(bound.amount)
   if (exceeds(limit)) return 'PAYMENT_AMOUNT_LIMIT'
   return exceeds(balance) ? 'PAYMENT_INSUFFICIENT_FUNDS' : undefined
 }
 
-/** The currencies, beside the currency of the amount, in which an amount is compared with the limit and the balance of a card. */
+/** Returns the currencies of the card's limit and balance that differ from the currency of the amount. */
 export function comparedCurrencies({ limit, balance }: Scenario, own: string): readonly string[] {
   const bounds = [limit, balance].flatMap((bound) => (bound === null ? [] : [bound.currency]))
   return [...new Set(bounds)].filter((currency) => currency !== own)
 }
 
-/** The simulator's answer to an authorization (reference: Simulator). */
+/** Returns the simulator's answer to an authorization (reference: Simulator). */
 export function simulate(
   { scenario, initiator, idempotencyRef }: Pick<AuthorizationRequest, 'scenario' | 'initiator' | 'idempotencyRef'>,
   amountIn: AmountIn,
@@ -88,7 +88,7 @@ export function simulate(
   return { verdict: 'approved', ref: simulatedRef(idempotencyRef), networkRef: null }
 }
 
-/** The reference of the simulator, derived from the id of the operation (reference: References of the simulator). */
+/** The reference of the simulator, which is derived from the id of the operation (reference: References of the simulator). */
 export function simulatedRef(operationId: string): string {
   return `sim_${createHash('sha256').update(operationId).digest('hex').slice(0, 24)}`
 }

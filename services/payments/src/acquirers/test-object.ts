@@ -36,8 +36,8 @@ export const TestObject = z.strictObject({
 })
 
 /**
- * The scenario of a card's first payment. A `test` object with any field has precedence over the scenario of the number
- * (reference: Test object).
+ * Returns the scenario of a card's first payment. If the `test` object has any field, it takes precedence over the scenario of
+ * the card number (reference: Test object).
  */
 export function scenarioOfPayment(
   number: string,
@@ -72,7 +72,7 @@ function withoutAbsent<Fields extends object>(fields: Fields): Present<Fields> {
   return present
 }
 
-/** Status codes of refusals, by the last two digits of the card number, which are also the number of the processing error. */
+/** Status codes of refusals by the card number's last two digits, which are also the processing error's number. */
 const REFUSALS: Readonly<Record<string, string>> = {
   '03': 'PAYMENT_CARD_NUMBER_INVALID',
   '04': 'PAYMENT_CARD_SECURITY_CODE_INVALID',
@@ -99,7 +99,7 @@ const NUMBERS: Readonly<Record<string, ScenarioChanges>> = {
   '1000000000050000': { delaySeconds: 3 },
 }
 
-/** The scenario of a test number. Any other number is accepted (reference: Test numbers). */
+/** Returns the scenario of a test number. All other numbers are accepted (reference: Test numbers). */
 export function scenarioOfNumber(number: string): ScenarioChanges {
   const [, place, digits = ''] = /^10000000000(0|9)00(\d\d)$/.exec(number) ?? []
   const refusal = REFUSALS[digits]

@@ -39,7 +39,7 @@ describe('updateUsedKeys', () => {
     expect(await lastUsed(used.id)).toEqual(first)
   })
 
-  // A distributed database has the key on each server, and no statement skips the same row on all of them.
+  // A distributed database stores each key on every server. No single statement could skip the same locked row on all servers.
   it.skipIf(distributed)('leaves out a key that another transaction holds, in place of waiting for it', async () => {
     const { pools, usedKeys } = payments.deps
     const [held, free] = [await createTestApp(payments), await createTestApp(payments)]

@@ -7,7 +7,7 @@ import type { Db } from '../database.ts'
 import type { PageBounds } from '../pagination/page-query.ts'
 import type { AppKey } from './app.ts'
 
-/** The fields of the new key are null when only access is checked. */
+/** The fields of the new key are `null` if the call only checks access. */
 export interface CreateKeyCall {
   readonly keyMac: Buffer
   readonly newMac: Buffer | null
@@ -27,12 +27,12 @@ const createQuery = prepareOnCoordinator(
     SELECT verdict, identity_id, id, created FROM ${sql.table('create_key')}(${p.keyMac}, ${p.newMac}, ${p.hint})`,
 )
 
-/** The key with this MAC: a new one, or the key of an earlier call. `key-spent`: that key was revoked since. */
+/** The key with this MAC, either new or from an earlier call. `key-spent`: the key was revoked after the earlier call. */
 export type AddedKey =
   | { readonly verdict: 'added'; readonly key: Pick<AppKey, 'id' | 'created'> }
   | { readonly verdict: 'key-spent' }
 
-/** Adds a key to the calling app, or finds the key that has this MAC already. */
+/** Adds a key to the calling app, or finds the key that already has this MAC. */
 export async function callCreateKey(pools: Pools, input: CreateKeyCall): Promise<Judged<AddedKey>> {
   const row = await pools.write.one(createQuery, input)
   const [verdict] = splitVerdict(row.verdict, ['key-spent'])
@@ -54,7 +54,7 @@ const revokeQuery = prepareOnCoordinator(
     }>`SELECT verdict, identity_id, is_last FROM ${sql.table('revoke_key')}(${p.keyMac}, ${p.keyId})`,
 )
 
-/** Revokes a key of the calling app, unless it is the last good one. `keyId` is null when only access is checked. */
+/** Revokes a key of the calling app, unless it is the last good key. `keyId` is `null` if the call only checks access. */
 export async function callRevokeKey(
   pools: Pools,
   input: { readonly keyMac: Buffer; readonly keyId: string | null },
@@ -95,12 +95,12 @@ function listQuery(name: string, order: ReturnType<typeof sql>) {
   )
 }
 
-/** `limit` is 0 when only access is checked. */
+/** `limit` is 0 if the call only checks access. */
 export interface ListKeysInput extends Omit<PageBounds, 'order'> {
   readonly keyMac: Buffer
 }
 
-/** A page of the good keys of the calling app. At most `input.limit`, by id in `order`. */
+/** Returns a page of the good keys of the calling app: at most `input.limit` keys, sorted by id in `order`. */
 export async function listKeys(
   pools: Pools,
   input: ListKeysInput,
@@ -116,8 +116,8 @@ function toAppKey({ id, hint, scopes, expires, last_used, created }: KeyRow): Ap
 }
 
 /**
- * The MAC of a good key of an app, 32 bytes: an operator acts for the app as this caller. Undefined for
- * an unknown app, and for an app without a good key.
+ * Returns the MAC of a good key of an app, in 32 bytes. An operator uses this key to act for the app. Returns `undefined` if the
+ * app is unknown or has no good key.
  */
 export async function findAppKey(db: Db, appId: string): Promise<Buffer | undefined> {
   const { rows } = await sql<{ mac: Buffer }>`
@@ -126,8 +126,8 @@ export async function findAppKey(db: Db, appId: string): Promise<Buffer | undefi
 }
 
 /**
- * The MAC of a good key of any app of a merchant, 32 bytes: an operator acts for the merchant as this
- * caller. Undefined for an unknown merchant, and for a merchant without an app that has a good key.
+ * Returns the MAC of a good key of any app of a merchant, in 32 bytes. An operator uses this key to act for the merchant. Returns
+ * `undefined` if the merchant is unknown or none of its apps has a good key.
  */
 export async function findMemberKey(db: Db, merchantId: string): Promise<Buffer | undefined> {
   const { rows } = await sql<{ mac: Buffer }>`
@@ -136,15 +136,14 @@ export async function findMemberKey(db: Db, merchantId: string): Promise<Buffer 
   return rows[0]?.mac
 }
 
-/** Whether a row `k` of `app_keys` is a good key. */
 function isGoodKey(): RawBuilder<unknown> {
   return sqlFragment('is_good_key.sql', { key: sql`k` })
 }
 
-/** The digests of the keys that let a request in since the last write, by their bytes as text. */
+/** The MACs of the keys that were accepted since the last write. Each key of the map is the MAC as a string. */
 export type UsedKeys = Map<string, Buffer>
 
-/** Further keys are forgotten until the next write, so that a process does not grow with its clients. */
+/** The maximum number of keys until the next write. The use of other keys is not stored, to limit the memory. */
 const USED_KEYS_MAX = 10_000
 const WRITE_INTERVAL_MS = 60_000
 
@@ -156,20 +155,19 @@ const usedQuery = routeByTenant(
       SELECT mac FROM ${sql.table('app_keys')} WHERE mac = ANY (${p.macs}::bytea[]) FOR NO KEY UPDATE SKIP LOCKED
     ))`,
   ),
-  // A distributed database has the keys on each node, and no statement skips the same rows on all of them.
+  // A distributed database stores the keys on each node. No single statement could skip the same locked rows on all nodes.
   () => '',
   (p) => sql`UPDATE ${sql.table('app_keys')} SET last_used = now() WHERE mac = ANY (${p.macs}::bytea[])`,
 )
 
-/** Remembers that a key let a request in. A later write stores it, so that no request waits. */
+/** Remembers that a request with a key was accepted. A later write stores the use, so that no request waits for it. */
 export function rememberKeyUse(usedKeys: UsedKeys, keyMac: Buffer): void {
   if (usedKeys.size < USED_KEYS_MAX) usedKeys.set(keyMac.toString('latin1'), keyMac)
 }
 
 /**
- * Writes when the remembered keys were last used, and forgets them. Lock order: none is needed, because the
- * statement skips locked keys: another process writes their use at this moment, or they are
- * being revoked.
+ * Writes when the remembered keys were last used, and forgets them. No lock order is necessary, because the statement skips
+ * locked keys. A locked key is being revoked, or another process is writing its use.
  */
 export async function updateUsedKeys(pools: Pools, usedKeys: UsedKeys): Promise<void> {
   const macs = [...usedKeys.values()]
@@ -177,7 +175,7 @@ export async function updateUsedKeys(pools: Pools, usedKeys: UsedKeys): Promise<
   if (macs.length > 0) await pools.write.all(usedQuery, { macs })
 }
 
-/** Writes the remembered keys every minute. The function that it returns ends this with a last write. */
+/** Writes the remembered keys every minute. The returned function stops this after a last write. */
 export function startKeyUseWrites(
   pools: Pools,
   usedKeys: UsedKeys,

@@ -35,7 +35,7 @@ it.each([
     appsForOperator.page(pools, { ...PAGE, order: 'newest-first', search }),
   )
   expect([found.rows.map(({ id }) => id), found.cutAt]).toEqual([expected, undefined])
-  // What the index finds, the ids of a walk, and the page.
+  // The rows that the index finds, the rows that the scan by id reads, and the rows of the page.
   expect(rows).toBeLessThan(501 + 500 + 100)
 })
 
@@ -58,6 +58,6 @@ it('lists look at few keys of an app that has many, most of them revoked, and at
   expect(counts.map((listed) => listed?.length)).toEqual([0, LIMIT, LIMIT, 1])
   const [other, ...many] = [ofOther, ofAll, own, members].map(({ rows }) => rows)
   expect(other).toBe(0)
-  // The calling app is read by its key.
+  // The two additional rows are reads of the calling app by its key.
   expect(Math.max(...many)).toBeLessThanOrEqual(LIMIT + 2)
 })

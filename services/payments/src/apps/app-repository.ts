@@ -21,7 +21,7 @@ const createQuery = prepareOnCoordinator(
     SELECT ${sql.table('create_app')}(${p.keyMac}, ${p.hint}, ${p.name}) AS id`,
 )
 
-/** Makes an app with its first key, for a command: the login of the service may not. Resolves to the id of the app. */
+/** Creates an app with its first key, for a command: the service's role may not. Resolves to the id of the app. */
 export async function callCreateApp(pools: Pools, app: NewApp): Promise<string> {
   return (await pools.write.one(createQuery, app)).id
 }
@@ -44,7 +44,7 @@ const identityQuery = prepareForCaller(
     LEFT JOIN ${sql.table('users')} u ON u.id = c.identity_id`,
 )
 
-/** The identity of the caller; for an unknown caller, `unauthorized` without an identity. */
+/** Returns the identity of the caller. For an unknown caller, returns the verdict `unauthorized` and no identity. */
 export async function readIdentity(
   pools: Pools,
   caller: Credentials,
@@ -57,7 +57,7 @@ export async function readIdentity(
   }
 }
 
-/** Makes a code that registers one app within 14 days. Only its digest is stored. */
+/** Stores an invitation code that registers one app within 14 days. Only the digest of the code is stored. */
 export async function insertAppInvitation(
   db: Db,
   { code, note }: { readonly code: string; readonly note: string | null },
@@ -73,7 +73,7 @@ export async function insertAppInvitation(
   })
 }
 
-/** Hides the key hint of an app without a name from other members, or shows it. @throws Error for an unknown app */
+/** Hides the key hint of an app without a name from other members, or shows it. @throws Error if the app is unknown */
 export async function updateAppHidden(
   db: Db,
   { id, hidden }: { readonly id: string; readonly hidden: boolean },
@@ -85,7 +85,7 @@ export async function updateAppHidden(
   })
 }
 
-/** Revokes all keys of an app, for a command. Resolves to how many it revoked. @throws Error for an unknown app */
+/** Revokes all keys of an app, for a command. Resolves to their number. @throws Error if the app is unknown */
 export async function updateAllKeysRevoked(db: Db, id: string): Promise<number> {
   return db.transaction().execute(async (trx) => {
     const revoked = await updateKeysRevoked(trx, id)
@@ -96,10 +96,10 @@ export async function updateAllKeysRevoked(db: Db, id: string): Promise<number> 
 }
 
 /**
- * Revokes all keys of an app. Resolves to how many were not revoked before; undefined when there is no such app.
+ * Revokes all keys of an app. Resolves to the number of keys that it revoked, or `undefined` if the app does not exist.
  *
- * Lock order: the app, its keys. The functions create_key and revoke_key lock the app first too, so that two calls never wait
- * for each other, and no key is made meanwhile.
+ * Lock order: the app, then its keys. The SQL functions `create_key` and `revoke_key` also lock the app first. This prevents
+ * deadlocks, and no key can be created while this transaction runs.
  */
 export async function updateKeysRevoked(trx: Trx, id: string): Promise<number | undefined> {
   const app = await trx.selectFrom('apps').select('id').where('id', '=', id).forUpdate().executeTakeFirst()
@@ -116,8 +116,8 @@ export async function updateKeysRevoked(trx: Trx, id: string): Promise<number | 
 const BATCH_ROWS = 1_000
 
 /**
- * Deletes apps that look after no merchant and whose keys were not used for so many days. An app that becomes a member
- * meanwhile is locked, and stays. Resolves to how many were deleted.
+ * Deletes apps that belong to no merchant and whose keys were not used for `days` days. An app that becomes a member at the same
+ * time is locked and is not deleted. Resolves to the number of deleted apps.
  */
 export async function deleteUnusedApps(db: Db, days: number): Promise<number> {
   let total = 0
@@ -129,8 +129,7 @@ export async function deleteUnusedApps(db: Db, days: number): Promise<number> {
 }
 
 /**
- * Lock order: the apps, their keys. A call that makes or revokes a key locks the app first too, so that two
- * calls never wait for each other.
+ * Lock order: the apps, then their keys. Calls that create or revoke a key also lock the app first, so deadlocks cannot occur.
  */
 async function deleteBatchOfApps(db: Db, days: number) {
   return db.transaction().execute(async (trx) => {
@@ -140,7 +139,7 @@ async function deleteBatchOfApps(db: Db, days: number) {
         SELECT FROM ${sql.table('app_keys')} k
         WHERE k.app_id = a.id AND greatest(k.created, k.last_used) >= now() - make_interval(days => ${days}::int)
       ) LIMIT ${sql.lit(BATCH_ROWS)} FOR UPDATE SKIP LOCKED`.execute(trx)
-    // Look again under the lock: another request may have made the app a member before the lock was granted.
+    // Check again under the lock. Another request may have made the app a member before the lock was granted.
     const ids = await sql<{ id: string }>`
       SELECT a.id FROM ${sql.table('apps')} a WHERE a.id = ANY (${rows.map(({ id }) => id)}::text[]) AND ${belongsToNoMerchant()}`
       .execute(trx)
@@ -155,12 +154,12 @@ function belongsToNoMerchant() {
   return sql`NOT EXISTS (SELECT FROM ${sql.table('merchant_apps')} m WHERE m.app_id = a.id)`
 }
 
-/** An app that a client wants. `codeHash`: the digest of its code; null where nobody needs one. */
+/** An app that a client registers. `codeHash` is the digest of the invitation code. It is `null` if registration needs no code */
 interface RegisteringApp extends NewApp {
   readonly codeHash: Buffer | null
 }
 
-/** `closed`: an operator has closed registration. `not-invited`: the code is not good. `done`: the app is made. */
+/** `closed`: an operator has closed registration. `not-invited`: the code is not valid. `done`: the app is created. */
 type Registered =
   | { readonly verdict: 'done'; readonly id: string }
   | { readonly verdict: 'closed' | 'not-invited'; readonly id: null }
@@ -171,7 +170,7 @@ const registerQuery = prepareOnCoordinator(
     SELECT * FROM ${sql.table('register_app')}(${p.codeHash}, ${p.keyMac}, ${p.hint}, ${p.name})`,
 )
 
-/** Makes an app with its first key for a client, unless registration is closed, and uses the code up. */
+/** Creates an app with its first key for a client, unless registration is closed. The invitation code cannot be used again. */
 export function callRegisterApp(pools: Pools, app: RegisteringApp): Promise<Registered> {
   return pools.write.one(registerQuery, app)
 }
@@ -181,12 +180,11 @@ const closedQuery = prepareOnCoordinator(
   () => sql<{ is_closed: boolean }>`SELECT r.is_closed FROM ${sql.table('registration')} r`,
 )
 
-/** Whether an operator has closed registration. */
 export async function isRegistrationClosed({ read }: Pools): Promise<boolean> {
   return (await read.one(closedQuery, {})).is_closed
 }
 
-/** Closes registration, or opens it again. Registration that the settings close stays closed. */
+/** Closes registration or opens it again. Registration that the settings close stays closed. */
 export async function callChangeRegistration(trx: Trx, isClosed: boolean): Promise<void> {
   await sql`SELECT ${sql.table('change_registration')}(${isClosed})`.execute(trx)
 }
@@ -195,7 +193,7 @@ interface KeyForOperator {
   readonly id: string
   /** The last four characters of the key. */
   readonly hint: string
-  /** Null: not restricted. */
+  /** `null` if the key is not restricted. */
   readonly scopes: readonly string[] | null
   readonly created: string
   readonly expires: string | null
@@ -207,12 +205,12 @@ export interface AppForOperator {
   readonly id: string
   readonly name: string | null
   readonly created: Date
-  /** The newest 25, newest first, the revoked ones too. */
+  /** The newest 25 keys, newest first, including revoked keys. */
   readonly keys: readonly KeyForOperator[]
 }
 
 interface AppSearch extends SearchPage {
-  /** An id, how a name begins in any case, or the last four characters of a key. Undefined: all apps. */
+  /** An id, the beginning of a name (case-insensitive), or the last four characters of a key. `undefined` selects all apps. */
   readonly search: string | undefined
 }
 

@@ -8,18 +8,18 @@ export interface Identity {
   readonly created: Date
 }
 
-/** The MAC under which a key is stored and found, 32 bytes (reference: API keys). */
+/** Returns the MAC under which a key is stored and looked up, in 32 bytes (reference: API keys). */
 export function keyMac(pepper: KeyObject, key: string): Buffer {
   return createHmac('sha256', pepper).update(key).digest()
 }
 
 /**
- * Derives the key that a request with an Idempotency-Key makes, a UUID of version 4. A repeat gets the same key, so the
- * service need not store it. Nobody can derive it without the caller's own key, which is neither in the database nor in
- * the settings.
+ * Derives the new key for a request with an Idempotency-Key, a UUID of version 4. A repeated request gets the same key, so the
+ * service need not store the key. Only someone with the caller's own key can derive the new key. The caller's key is neither in
+ * the database nor in the settings.
  */
 export function repeatedKey(pepper: KeyObject, callerKey: string, idempotencyKey: string): string {
-  // A digest has a fixed length, so two different pairs of keys never make the same input.
+  // Hash the caller's key first. A digest has a fixed length, so two different pairs of keys never result in the same input.
   const caller = createHash('sha256').update(callerKey).digest()
   const bytes = createHmac('sha256', pepper).update('repeated key').update(caller).update(idempotencyKey).digest()
   bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x40, 6)
@@ -27,18 +27,17 @@ export function repeatedKey(pepper: KeyObject, callerKey: string, idempotencyKey
   return bytes.toString('hex', 0, 16).replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
 }
 
-/** The part of a key that may be shown: its last four characters. */
+/** Returns the part of a key that may be shown: its last four characters. */
 export function keyHint(key: string): string {
   return key.slice(-4)
 }
 
-/** The MAC of a key, and the hint by which people recognize the key. Nobody can call with the two. */
+/** The MAC of a key and the hint by which people recognize the key. Neither of them can authenticate a call. */
 export interface StoredKey {
   readonly keyMac: Buffer
   readonly hint: string
 }
 
-/** Returns the parts of a key that are stored. */
 export function toStoredKey(pepper: KeyObject, key: string): StoredKey {
   return { keyMac: keyMac(pepper, key), hint: keyHint(key) }
 }
@@ -47,10 +46,10 @@ export interface AppKey {
   readonly id: string
   /** The last four characters of the key. */
   readonly hint: string
-  /** Null: not restricted. */
+  /** `null` if the key is not restricted. */
   readonly scopes: readonly string[] | null
   readonly expires: Date | null
-  /** Written every minute, so it may lag behind. */
+  /** The service writes this time every minute, so it may be older than the last use. */
   readonly lastUsed: Date | null
   readonly created: Date
 }
@@ -70,7 +69,7 @@ export function viewCreatedApp({ id, name, key }: CreatedApp): z.infer<typeof Cr
   return { id, ...(name === undefined ? {} : { name }), key }
 }
 
-/** The JSON of the caller. An app has no email address. */
+/** Converts the caller's identity to JSON. An app has no email address. */
 export function viewIdentity({ id, name, email, created }: Identity): z.infer<typeof IdentityView> {
   return {
     id,

@@ -6,12 +6,12 @@ export type SchemeVerdict =
   | { readonly verdict: 'unsupported'; readonly scheme: string }
   | { readonly verdict: 'unknown' }
 
-/** Card numbers whose first digits are between `from` and `to`, both included, which have the same length. */
+/** The card numbers whose first digits are between `from` and `to`, inclusive. `from` and `to` have the same length. */
 interface NumberRange {
   readonly scheme: string
   readonly from: string
   readonly to: string
-  /** Lengths of the number; absent: any length. */
+  /** The lengths of the number. If absent, any length is allowed. */
   readonly lengths?: readonly number[]
 }
 
@@ -20,7 +20,7 @@ const MASTERCARD: readonly NumberRange[] = [
   { scheme: 'mastercard', from: '51', to: '55', lengths: [16] },
   { scheme: 'mastercard', from: '222100', to: '272099', lengths: [16] },
 ]
-/** The first range that contains a number counts. Later ranges are wider. */
+/** The first range that contains a number applies. Later ranges are wider. */
 const LIVE_RANGES: readonly NumberRange[] = [
   VISA,
   ...MASTERCARD,
@@ -37,7 +37,7 @@ const LIVE_RANGES: readonly NumberRange[] = [
   { scheme: 'maestro', from: '56', to: '58' },
   { scheme: 'maestro', from: '6', to: '6' },
 ]
-/** The numbers of the simulator begin with 1 and 2, which no real card does. */
+/** The numbers of the simulator begin with 1 and 2. No real card number begins with these digits. */
 const TEST_RANGES: readonly NumberRange[] = [
   { scheme: 'visa', from: '1', to: '1' },
   VISA,
@@ -45,7 +45,7 @@ const TEST_RANGES: readonly NumberRange[] = [
   ...MASTERCARD,
 ]
 
-/** The scheme of a card number (digits only), by the ranges of live or of test merchants (reference: Schemes). */
+/** Returns the scheme of a card number (digits only), by the ranges of live or test merchants (reference: Schemes). */
 export function schemeOf(number: string, { test }: { readonly test: boolean }): SchemeVerdict {
   const range = (test ? TEST_RANGES : LIVE_RANGES).find((candidate) => contains(candidate, number))
   if (range === undefined) return { verdict: 'unknown' }
@@ -62,21 +62,21 @@ function isSupported(scheme: string): scheme is Scheme {
   return scheme === 'visa' || scheme === 'mastercard'
 }
 
-/** Compares digits as texts. Texts of equal length have the order of their numbers. */
+/** Compares digits as strings. Strings of equal length sort like their numbers. */
 function contains({ from, to, lengths }: NumberRange, number: string): boolean {
   const head = number.slice(0, from.length)
   return head.length === from.length && from <= head && head <= to && (lengths?.includes(number.length) ?? true)
 }
 
-/** Whether the last digit is the check digit of the digits before it (Luhn). @see ISO/IEC 7812-1, annex B */
+/** Returns whether the last digit is the check digit of the digits before it (Luhn). @see ISO/IEC 7812-1, annex B */
 export function hasCheckDigit(digits: string): boolean {
   return checkDigitsIn(digits)(0, digits.length)
 }
 
 /**
- * Returns a function that tells of any run of the digits whether its last digit is the check digit of the others. Each call
- * takes the same short time, because the sums up to every place are computed once, with the digits at even and at odd places
- * doubled.
+ * Returns a function that checks any range of the digits: whether the last digit of the range is the check digit of the digits
+ * before it. Each call takes constant time, because two prefix sums are computed once. One sum doubles the digits at even
+ * positions and the other sum doubles the digits at odd positions.
  */
 export function checkDigitsIn(digits: string): (from: number, to: number) => boolean {
   const sums = [new Uint32Array(digits.length + 1), new Uint32Array(digits.length + 1)] as const
@@ -94,19 +94,19 @@ export function checkDigitsIn(digits: string): (from: number, to: number) => boo
   }
 }
 
-/** The text with the decimal digits of every script as ASCII digits. */
+/** Replaces the decimal digits of every script by ASCII digits. */
 export function asciiDigits(text: string): string {
   return text.replaceAll(/\p{Nd}/gu, (digit) => String(valueOfDigit(digit.codePointAt(0) ?? 0)))
 }
 
-/** The decimal digits of a text, in ASCII, without the characters between them. */
+/** Returns the decimal digits of a text as ASCII digits, without the characters between them. */
 export function digitsIn(text: string): string {
   return asciiDigits(text).replaceAll(/[^0-9]/g, '')
 }
 
 /**
- * The value of a decimal digit, by its code point. Unicode has the digits of a script in a block of ten that begins
- * with zero, and some blocks stand side by side.
+ * Returns the value of a decimal digit, by its code point. In Unicode, the digits of a script form a block of ten that begins
+ * with zero. Some blocks are adjacent, so the distance to the first digit is taken modulo 10.
  */
 export function valueOfDigit(code: number): number {
   let zero = code

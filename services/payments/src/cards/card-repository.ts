@@ -7,7 +7,7 @@ import { type AccessResult, type Judged, splitVerdict, type Verdict } from '../a
 import type { Card } from './card.ts'
 import { lastInstant } from './card-expiry.ts'
 
-/** `transactionId` is null to check access only. */
+/** `transactionId` is `null` if the call only checks access. */
 export interface SaveCardCall extends CallerColumns {
   readonly merchantId: string
   readonly transactionId: string | null
@@ -22,8 +22,8 @@ interface SavedRow {
 }
 
 /**
- * `unknown-source`: the merchant has no such successful transaction. `refused`: the merchant may not save
- * cards, by the number of a processing error.
+ * `unknown-source`: the merchant has no successful transaction with this id. `refused`: the merchant may not save cards. The
+ * outcome contains the number of the processing error.
  */
 export type SaveCardOutcome =
   | { readonly verdict: 'kept'; readonly cardId: string }
@@ -37,7 +37,7 @@ const saveQuery = prepare(
     FROM ${sql.table('keep_card')}(${callerRow(p)}, ${p.merchantId}, ${p.transactionId}, ${p.notes})`,
 )
 
-/** Saves the card of a transaction under an id of its own. A repeat gets the outcome of the first request, also a refusal. */
+/** Saves a transaction's card under a new id. A repeated request gets the first outcome, even a refusal. */
 export async function callSaveCard(pools: Pools, input: SaveCardCall): Promise<Judged<SaveCardOutcome>> {
   const row = await pools.write.one(saveQuery, input)
   const [verdict] = splitVerdict(row.verdict, ['unknown-source', 'refused'])
@@ -55,7 +55,7 @@ interface CardColumns {
   merchant_id: string
   bin: string
   last4: string
-  /** `2066-08-31`. */
+  /** The last day on which the card is valid, such as `2066-08-31`. */
   expiry: string
   scheme: string
   notes: string | null
@@ -71,8 +71,8 @@ const readQuery = findBelowMerchant<CardColumns>('read_card', {
 })
 
 /**
- * A saved card by its id, for a member of its merchant: `not-found` for an unknown id, `forbidden` for other callers, both without
- * the card.
+ * Reads a saved card by its id, for a member of its merchant. The verdict is `not-found` if the id is unknown and `forbidden` for
+ * other callers. Both verdicts come without the card.
  */
 export async function readCard(
   pools: Pools,

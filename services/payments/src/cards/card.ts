@@ -1,16 +1,16 @@
 import { z } from 'zod'
 
-/** A card that is saved for a merchant under an id of its own. Deprecated: charge from a previous transaction instead. */
+/** A card that is saved for a merchant under its own id. Deprecated: charge from a previous transaction instead. */
 export interface Card {
   readonly id: string
   readonly merchantId: string
   readonly bin: string
   readonly last4: string
-  /** Last instant at which the card is valid. */
+  /** The last instant at which the card is valid. */
   readonly expiry: Date
   readonly scheme: string
   readonly notes: string | null
-  /** Null for every card, because nothing deletes one. The official client expects the field. */
+  /** `null` for every card, because cards are never deleted. The official client expects the field. */
   readonly deleted: Date | null
   readonly created: Date
 }
@@ -30,7 +30,7 @@ export const CardView = z
   })
   .meta({ id: 'Card' })
 
-/** The JSON of a saved card. Absent notes and deletion are null, as the official client expects. */
+/** Converts a saved card to JSON. `notes` and `deleted` are `null` instead of absent, because the official client expects them */
 export function viewCard({ created, expiry, deleted, ...card }: Card): z.infer<typeof CardView> {
   const { id, merchantId, bin, last4, scheme, notes } = card
   return {

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { digitsIn, hasCheckDigit, schemeOf } from './card-number.ts'
 import { hasCardNumber, hasCardNumberDeep } from './clear-number.ts'
 
-/** The Luhn check digit by its definition: each second digit from the right is doubled. */
+/** Appends the Luhn check digit, computed by its definition: every second digit from the right is doubled. */
 function withCheckDigit(digits: string): string {
   const sum = [...digits]
     .toReversed()
@@ -119,9 +119,9 @@ describe('hasCardNumber', () => {
   })
 })
 
-/** Any blank, hyphen, mark or character that is not seen. */
+/** Any blank, hyphen, mark or invisible character. */
 const BETWEEN = String.raw`[\s\p{Cc}\p{Pd}\p{M}\p{Cf}\p{Cn}\p{Co}\u2212]`
-/** The parts of a run that are written as on a card, in groups of 4 4 4 4, 4 4 4 4 3, 4 4 4 1, 4 3 3 3, 4 4 5, 4 6 5 or 4 6 4. */
+/** The ways to write a number as on a card, in groups of 4 4 4 4, 4 4 4 4 3, 4 4 4 1, 4 3 3 3, 4 4 5, 4 6 5 or 4 6 4. */
 const IN_GROUPS = [
   'D{4} D{4} D{4} D',
   'D{4} D{3} D{3} D{3}',
@@ -137,7 +137,7 @@ const LENGTHS = new Map([
   ...['discover', 'jcb', 'unionpay'].map((scheme): [string, number[]] => [scheme, [16, 17, 18, 19]]),
 ])
 
-/** The rule of the reference (reference: Card numbers in texts): each part of each run is a text of its own. */
+/** The rule, implemented directly (reference: Card numbers in texts): each part of each run is checked. */
 function hasNumberByDefinition(written: string): boolean {
   const text = written.replaceAll(/\p{No}/gu, (digit) =>
     /^\d$/.test(digit.normalize('NFKC')) ? digit.normalize('NFKC') : digit,
@@ -165,13 +165,13 @@ function hasNumberByDefinition(written: string): boolean {
   return false
 }
 
-/** The check digit of GS1: from the right, each first digit counts three times. */
+/** Appends the GS1 check digit: counted from the right, every other digit has the weight 3. */
 function withGs1Digit(digits: string): string {
   const sum = [...digits].toReversed().reduce((total, digit, at) => total + Number(digit) * (at % 2 === 0 ? 3 : 1), 0)
   return `${digits}${(10 - (sum % 10)) % 10}`
 }
 
-/** An IBAN by its definition: the number of the rearranged text leaves 1 when it is divided by 97. */
+/** Builds an IBAN by its definition: the number of the rearranged text modulo 97 is 1. */
 function ibanOf(country: string, bban: string): string {
   const digits = `${bban}${country}00`.replaceAll(/[A-Z]/g, (letter) => String(letter.charCodeAt(0) - 55))
   return `${country}${String(98n - (BigInt(digits) % 97n)).padStart(2, '0')}${bban}`
@@ -180,7 +180,7 @@ function ibanOf(country: string, bban: string): string {
 describe('numbers that are no card numbers', () => {
   const ean = fc.stringMatching(/^[1-9]\d{11}$/).map(withGs1Digit)
   const gtin14 = fc.stringMatching(/^[1-8]\d{12}$/).map(withGs1Digit)
-  // In these countries an account has no check digit of its own.
+  // The account numbers of these countries have no check digit of their own.
   const iban = fc.oneof(
     ...(
       [

@@ -3,9 +3,9 @@ import { checkDigitsIn, schemeOf, valueOfDigit } from './card-number.ts'
 
 const DIGITS_MIN = 13
 const DIGITS_MAX = 19
-/** Most shorter numbers are article numbers: every tenth EAN-13 has the check digit of a card. */
+/** Shorter numbers without groups are mostly article numbers: one EAN-13 of ten has a card's check digit. */
 const DIGITS_MIN_IN_ONE = 16
-/** The lengths of the numbers of a scheme, in groups or not, where the range does not say them. */
+/** The minimum and maximum length of the numbers of a scheme, for schemes whose ranges do not state lengths. */
 const LENGTHS: Readonly<Record<string, readonly [number, number]>> = {
   amex: [15, 15],
   diners: [14, 19],
@@ -14,9 +14,9 @@ const LENGTHS: Readonly<Record<string, readonly [number, number]>> = {
   unionpay: [16, 19],
 }
 
-/** Kinds of characters but digits. People and programs write blanks, hyphens and characters that are not seen into numbers. */
+/** Kinds of characters except digits. Numbers are written with blanks, hyphens and invisible characters. */
 const [OTHER, HYPHEN, BLANK] = [-1, -2, -3]
-/** The groups of digits on cards, by their lengths, and numbers in one. */
+/** The lengths of the groups of digits on cards. The first entries are numbers without groups. */
 const USUAL: readonly (readonly number[])[] = [
   ...[14, 15, 16, 17, 18, 19].map((length) => [length]),
   [4, 3, 3, 3],
@@ -29,8 +29,8 @@ const USUAL: readonly (readonly number[])[] = [
 ]
 
 /**
- * Whether a text has a card number in clear (reference: Card numbers in texts). It is also read as a URL,
- * whose blanks may be `+` or escapes. IBANs are left out.
+ * Returns whether a text contains a card number in clear (reference: Card numbers in texts). The text is also checked as a URL,
+ * in which blanks may be `+` or percent-encoded. IBANs are ignored.
  */
 export function hasCardNumber(text: string): boolean {
   if (text.length < DIGITS_MIN) return false
@@ -38,7 +38,7 @@ export function hasCardNumber(text: string): boolean {
   return isFound && (!PRINTED_IBAN.test(text) || hasRun(unescaped(withoutIbans(text))))
 }
 
-/** An IBAN in groups of four. Without blanks its digits stand beside letters. */
+/** An IBAN in groups of four. An IBAN without blanks needs no rule, because letters adjoin its digits. */
 const PRINTED_IBAN = /(?<![\p{L}\p{N}])[A-Z]{2}\d{2}(?: [A-Z\d]{4}){2,7}(?: [A-Z\d]{1,3})?(?![\p{L}\p{N}])/iu
 
 function withoutIbans(text: string): string {
@@ -46,7 +46,7 @@ function withoutIbans(text: string): string {
   return text.replaceAll(printed, (iban) => (isPayableIban(normaliseIban(iban)) ? ';' : iban))
 }
 
-/** The same of each text, number and name of a member in a JSON value, at any depth. */
+/** Applies `hasCardNumber` to each string, number and field name of a JSON value, at any depth. */
 export function hasCardNumberDeep(value: unknown): boolean {
   if (typeof value === 'string') return hasCardNumber(value)
   if (typeof value === 'number') return Number.isInteger(value) && hasCardNumber(String(value))
@@ -54,26 +54,26 @@ export function hasCardNumberDeep(value: unknown): boolean {
   return Object.entries(value).some(([key, member]) => hasCardNumber(key) || hasCardNumberDeep(member))
 }
 
-/** Digits, blanks and hyphens of a URL without their escapes. */
+/** Decodes the percent-encoded digits, blanks and hyphens of a URL. */
 function unescaped(url: string): string {
   return url
     .replaceAll('+', ' ')
     .replaceAll(/%(3\d|20|2d)/gi, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)))
 }
 
-/** Digits with nothing but blanks, hyphens and characters that are not seen between them. */
+/** A sequence of digits. Between the digits are only blanks, hyphens and invisible characters. */
 interface Run {
   readonly digits: number[]
-  /** The places among the digits at which groups begin. */
+  /** The indexes in `digits` at which groups begin. */
   readonly groups: number[]
-  /** Whether there is a blank before each group. The first group counts as if there were one. */
+  /** Whether a blank precedes each group. This is always `true` for the first group. */
   readonly blanks: boolean[]
-  /** The places in the text where the run begins and ends. */
+  /** The indexes in the text at which the run begins and ends. */
   start: number
   end: number
 }
 
-/** Reads each character once, and makes no text of a group: bodies of strangers are searched. */
+/** Reads each character only once and creates no string for a group, because strangers may send large bodies. */
 function hasRun(text: string): boolean {
   const kindOf = characterKinds()
   const run: Run = { digits: [], groups: [], blanks: [], start: 0, end: 0 }
@@ -114,7 +114,7 @@ function addDigit(
   run.blanks.push(place === 0 || gap === BLANK)
 }
 
-/** Returns a function that says of a code point the value of its digit, BLANK, HYPHEN or OTHER. Each is looked up once. */
+/** Classifies a code point: the value of its digit, `BLANK`, `HYPHEN` or `OTHER`. Results are cached. */
 function characterKinds(): (code: number) => number {
   const kinds = new Map<number, number>()
   return (code) => {
@@ -134,7 +134,7 @@ function findKind(code: number): number {
   if (/\p{Nd}/u.test(character)) return valueOfDigit(code)
   if (/[\s\p{Cc}]/u.test(character)) return BLANK
   if (/[\p{Pd}\p{M}\p{Cf}\p{Cn}\p{Co}\u2212]/u.test(character)) return HYPHEN
-  // Raised digits and those in circles are plain ones on a statement.
+  // Superscript and circled digits are printed as plain digits on a bank statement.
   const plain = character.normalize('NFKC')
   return /^\d$/.test(plain) ? Number(plain) : OTHER
 }
@@ -160,8 +160,8 @@ function hasNumber(text: string, { digits, groups, blanks, start, end }: Run): b
 }
 
 /**
- * Returns a function that says whether the digits from one place to another are the number of a card. `digitsMin` holds for a
- * scheme without lengths of its own.
+ * Returns a function that says whether the digits in a range are a card number. `digitsMin` is the minimum length for schemes
+ * that are not in `LENGTHS`.
  */
 function cardsIn(digits: string): (from: number, to: number, digitsMin: number) => boolean {
   const hasCheckDigit = checkDigitsIn(digits)

@@ -8,29 +8,29 @@ export interface Scenario {
   readonly scheme: 'supported' | 'unsupported' | 'unknown'
   readonly code: 'valid' | 'invalid'
   readonly status: 'valid' | 'invalid' | 'expired' | 'disabled' | 'lost'
-  /** The largest amount of one payment; null: no limit. */
+  /** The largest amount of one payment. `null` means no limit. */
   readonly limit: Money | null
-  /** The money on the account of the card, for each payment; null: no limit. */
+  /** The money in the account of the card, for each payment. `null` means no limit. */
   readonly balance: Money | null
   readonly fingerprint: 'success' | 'timeout'
   readonly tdsFingerprint: 'success' | 'timeout' | 'unavailable'
-  /** Whether the customer is asked to approve; false is a frictionless authentication. */
+  /** Whether the bank asks the customer to approve. `false` is a frictionless authentication. */
   readonly tdsChallenge: boolean
   readonly tdsStatus: 'authenticated' | 'rejected' | 'unavailable' | 'attempted'
-  /** Whether the customer is asked out of band, for which the checkout polls. */
+  /** Whether the bank asks the customer out of band. The checkout then polls for the answer. */
   readonly polls: boolean
   /** The status code that refuses every payment. */
   readonly refusal: string | null
   /** The status code that refuses every payment by the merchant's server. */
   readonly laterRefusal: string | null
-  /** Whether the first capture is disputed at once. */
+  /** Whether the first capture is disputed immediately. */
   readonly disputed: boolean
   /** Whether an authorization gets a fraud alert. */
   readonly fraud: boolean
   readonly delaySeconds: number
 }
 
-/** The fields of a scenario that differ from a card without problems. Stored in this form. */
+/** The fields of a scenario that differ from a card without problems. The database stores this form. */
 export type ScenarioChanges = Partial<Scenario>
 
 const FINE: Scenario = {
@@ -51,7 +51,7 @@ const FINE: Scenario = {
   delaySeconds: 0,
 }
 
-/** A scenario with the behaviour of a good card for everything that a request leaves out. */
+/** Completes a scenario. Fields that a request omits get the behaviour of a card without problems. */
 export function completeScenario(changes: ScenarioChanges): Scenario {
   return { ...FINE, ...changes }
 }

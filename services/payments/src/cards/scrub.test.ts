@@ -4,7 +4,7 @@ import { hasLongNumber, LONG_NUMBERS, scrub, scrubStart } from './scrub.ts'
 
 const PAN = '4111111111111111'
 
-/** A card number in groups, with any text between them. */
+/** A card number in groups, with different separators between the groups. */
 const SEPARATED = [
   '.',
   '_',
@@ -21,7 +21,7 @@ const SEPARATED = [
   '%5F',
   ':',
   '":"',
-  // As undecoded UTF-8, and with a tabulator and a control character as JSON writes them.
+  // UTF-8 that was decoded as Latin-1, and a tab and a control character in the form in which JSON escapes them.
   '\u00e2\u0080\u0089',
   '\u00c2\u00a0',
   '\\t',
@@ -40,7 +40,7 @@ const SEPARATED = [
   }),
 )
 
-/** Long numbers, of which one in ten has a correct check digit. */
+/** Long numbers. One in ten has a valid check digit. */
 const TIMES = Array.from({ length: 100 }, (_, ms) => `2026-11-20 16:46:44.${123 + ms}`)
 
 describe('scrub', () => {
@@ -133,7 +133,7 @@ describe('scrub', () => {
       'f'.repeat(24),
     ]) {
       const long = text.repeat(65_536 / text.length)
-      // Time of this thread alone, in microseconds: a busy machine does not count. A quadratic pattern takes seconds.
+      // CPU time of this thread in microseconds, so that other load does not count. A quadratic pattern takes seconds.
       const before = process.threadCpuUsage()
       scrub(long)
       const { user, system } = process.threadCpuUsage(before)
@@ -149,7 +149,7 @@ describe('scrubStart', () => {
   })
 
   it('shows no beginning of a card number, wherever the text is cut in it', () => {
-    // Their masks make the text so short that its end would be shown.
+    // The masks of the addresses shorten the text so much that its unmasked end could become visible.
     const addresses = `${'a'.repeat(64)}@b.example `.repeat(64)
     for (let at = 5_500; at <= 5_550; at++) {
       const shown = scrubStart(`${addresses.padEnd(at, '_ ')}:${PAN}${' .'.repeat(2_000)}`, 2_000)

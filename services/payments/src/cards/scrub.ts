@@ -2,20 +2,19 @@ import { CENSOR } from '@trestle/common/telemetry/redaction.ts'
 import { checkDigitsIn, schemeOf } from './card-number.ts'
 
 /**
- * Ids of this service, of requests and of traces. They are matched as a whole, so that digits inside one are not
- * masked.
+ * Ids of this service, of requests and of traces. The pattern matches the whole id, so that digits inside an id are not masked.
  */
 const ID = String.raw`\b(?:[0-9a-f]{24,}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\b`
-/** A digit, as it is or percent-encoded any number of times. */
+/** A digit, plain or percent-encoded any number of times. */
 const DIGIT_TEXT = String.raw`(?:%(?:25){0,4}3[0-9]|\d)`
 const ENCODED_LETTER = '(?:4[1-9a-f]|5[0-9a]|6[1-9a-f]|7[0-9a])'
-/** Anything but a letter or digit: as it is, as JSON escapes it, or percent-encoded. */
+/** Any character except letters and digits: plain, escaped as in JSON, or percent-encoded. */
 const SEPARATOR_TEXT = String.raw`(?:\\[bfnrt]|\\u[0-9a-f]{4}|[^0-9A-Za-z%]|%(?:25){0,4}(?!3[0-9]|${ENCODED_LETTER})[0-9a-f]{2}|%(?![0-9a-f]{2}))`
 
-/** Twelve digits or more, with up to six separators after each; and ids. */
+/** At least twelve digits, with up to six separators after each digit, or an id. */
 export const LONG_NUMBERS = new RegExp(`${ID}|${DIGIT_TEXT}(?:${SEPARATOR_TEXT}{0,6}(?!${ID})${DIGIT_TEXT}){11,}`, 'gi')
 
-/** No card number is shorter. */
+/** No card number is shorter than this. */
 const NUMBER_LENGTH = 12
 const ID_LENGTH = 24
 
@@ -27,7 +26,7 @@ const UNDERSCORE = 8
 const LETTER = HEX_LETTER | OTHER_LETTER
 const OTHER_OF_WORD = OTHER_LETTER | UNDERSCORE
 
-/** The kind of each character by its code. 0 for all others. */
+/** The kind of each UTF-16 code unit. 0 for all others. */
 const kinds = new Uint8Array(65_536)
 for (const code of Buffer.from('abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ')) kinds[code] = OTHER_LETTER
 for (const code of Buffer.from('abcdefABCDEF')) kinds[code] = HEX_LETTER
@@ -35,10 +34,10 @@ for (const code of Buffer.from('0123456789')) kinds[code] = DIGIT
 for (const code of Buffer.from('_')) kinds[code] = UNDERSCORE
 
 /**
- * Whether the text may contain a long number that is neither encoded nor escaped: twelve digits without a letter
- * between them, outside ids of this service, which are 24 hexadecimal digits and often contain as many decimal ones.
- * Inside words it looks at one character in twelve, because it looks at each log line and regular expressions take many
- * times as long.
+ * Returns whether the text may contain a long number that is neither encoded nor escaped: twelve digits without a letter between
+ * them, outside ids of this service. Such an id has 24 hexadecimal digits and often contains twelve decimal digits. The function
+ * checks each log line, and regular expressions would take many times as long. Inside words it reads only one character in
+ * twelve.
  */
 export function hasLongNumber(text: string): boolean {
   let at = NUMBER_LENGTH - 1
@@ -59,7 +58,7 @@ export function hasLongNumber(text: string): boolean {
   return false
 }
 
-/** Whether there are twelve digits between two places, outside ids. */
+/** Returns whether a range of the text contains twelve digits in a row, outside ids. */
 function hasManyDigits(text: string, start: number, end: number): boolean {
   let all = 0
   for (let at = start; at < end; at++) if (isOf(DIGIT, text, at)) all += 1
@@ -75,7 +74,7 @@ function hasManyDigits(text: string, start: number, end: number): boolean {
   return false
 }
 
-/** The index behind the id that a digit at `at` is part of. Undefined where the digit is part of none. */
+/** Returns the index after the id that contains the digit at `at`, or `undefined` if the digit is not part of an id. */
 function findEndOfId(text: string, at: number): number | undefined {
   const start = startOf(DIGIT | HEX_LETTER, text, at)
   const end = endOf(DIGIT | HEX_LETTER, text, at)
@@ -83,7 +82,7 @@ function findEndOfId(text: string, at: number): number | undefined {
   return isAlone && end - start === ID_LENGTH ? end : undefined
 }
 
-/** Returns the place where the characters of a kind around a place begin, at most the length of an id away. */
+/** Returns the start of the sequence of characters of a kind around `at`. Searches back at most the length of an id. */
 function startOf(kind: number, text: string, at: number): number {
   let start = at
   while (at - start < ID_LENGTH && isOf(kind, text, start - 1)) start -= 1
@@ -101,8 +100,8 @@ function isOf(kind: number, text: string, at: number): boolean {
 }
 
 /**
- * Masks card numbers, values after the name of their field, bank accounts and email addresses, in any text that leaves
- * for a log or a trace, and in texts of others that are kept (reference: Security). Lines stay valid JSON.
+ * Masks card numbers, card numbers after their field name, bank accounts and email addresses. Use it for all text in logs and
+ * traces, and for stored text from third parties (reference: Security). JSON lines stay valid JSON.
  */
 export function scrub(text: string): string {
   let clean = text
@@ -113,15 +112,15 @@ export function scrub(text: string): string {
 }
 
 /**
- * No text that is masked is longer. The longest is a card number of 19 digits that are percent-encoded many times, with
- * six such separators between two of them: 1,397 characters.
+ * The maximum length of a text that is masked. The longest is a card number of 19 digits that are percent-encoded many times,
+ * with six encoded separators between two digits: 1,397 characters.
  */
 const MASKED_CHARS_MAX = 1_536
 
 /**
- * The first `length` characters of a masked text, for texts of others, which may have any length: masking takes seconds, or
- * throws, for millions of characters. So only a part is read. A card number that is cut there has no mask, because it is no
- * card number any more, so the end of that part is never shown. Where masks have shortened the text, less may be shown.
+ * The first `length` characters of a masked text of any length. Masking millions of characters takes seconds or throws, so only a
+ * part is read. If the part ends inside a card number, that number is not masked, so the end of the part is never shown. Masks
+ * that shorten the text may shorten the result.
  */
 export function scrubStart(text: string, length: number): string {
   const read = 2 * length + MASKED_CHARS_MAX
@@ -143,7 +142,7 @@ const rules: readonly Rule[] = [
     mask: (_match, word) => `${word}${CENSOR}`,
   },
   {
-    // As they are stored, or printed in groups of four.
+    // IBANs without blanks, or in groups of four.
     mayMatch: (text) => /[A-Z]{2}\d{2}(?:[A-Z0-9]{11}|(?: [A-Z0-9]{4}){2})/.test(text),
     pattern: /\b[A-Z]{2}\d{2}(?:[A-Z0-9]{11,30}|(?: [A-Z0-9]{4}){2,7}(?: [A-Z0-9]{1,4})?)\b/g,
     mask: (match) => `${CENSOR}${match.replaceAll(' ', '').slice(-4)}`,
@@ -160,27 +159,27 @@ const rules: readonly Rule[] = [
   },
 ]
 
-/** No card number is shorter, and none is longer. */
+/** The shortest and the longest card number. */
 const DIGITS_MIN = 12
 const DIGITS_MAX = 19
-/** Digits in one run, or grouped as on cards. */
+/** Digits without separators, or in groups as on cards. */
 const USUAL = /^(?:\d+|\d{4,6}(?:[ -]\d{4,6}){2,4}(?:[ -]\d{1,3})?)$/
-/** A usual number begins with so many digits in a row. */
+/** A number in the usual form begins with this many adjacent digits. */
 const USUAL_GROUP_MIN = 4
 
 /**
- * Replaces each digit of the cards in a long number by 9. So a number in JSON stays a number, and a run of nines never
- * has a correct check digit.
+ * Replaces each digit of the card numbers in a long number by 9. A JSON number stays a number, and a run of nines never has a
+ * valid check digit.
  */
 function maskCards(match: string): string {
   const pieces = match.match(/%(?:25){0,4}[0-9a-f]{2}|\\u[0-9a-f]{4}|./gis) ?? []
   const places = pieces.flatMap((piece, at) => (digitOf(piece) === undefined ? [] : [at]))
   const digits = places.map((at) => digitOf(pieces[at] ?? '')).join('')
-  // Only a place where a group of digits begins or ends can be the edge of a card number. Other places are not tried.
+  // A card number can begin and end only where a group of digits begins or ends. Other positions are not tried.
   const isEdge = (place: number) => (places[place - 1] ?? -2) + 1 !== places[place]
   const hasCheckDigit = checkDigitsIn(digits)
-  // A stranger may send digits of which each run has a correct check digit: they repeat, or are zeros, and no number of
-  // a scheme begins with 0.
+  // An attacker may send digits of which every range has a valid check digit, such as repeated digits or zeros. The cache of
+  // schemes and the check for a leading 0 keep such texts fast. No number of a scheme begins with 0.
   const ofScheme = new Map<string, boolean>()
   const isKnown = (number: string): boolean => {
     const known = ofScheme.get(number) ?? isOfScheme(number)
@@ -210,7 +209,7 @@ function digitOf(piece: string): string | undefined {
   return last >= '0' && last <= '9' && (piece.length === 1 || /^%(?:25)*3\d$/.test(piece)) ? last : undefined
 }
 
-/** Some times and addresses have a correct check digit by chance, but few begin like a card. */
+/** Some timestamps and addresses have a valid check digit by chance, but few begin like a card number. */
 function isOfScheme(digits: string): boolean {
   return digits.length > DIGITS_MIN && schemeOf(digits, { test: false }).verdict !== 'unknown'
 }

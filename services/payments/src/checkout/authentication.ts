@@ -2,16 +2,15 @@ import { z } from 'zod'
 import type { Scenario } from '../cards/scenario.ts'
 import type { TextCipher } from '../vault/encryption.ts'
 
-/** The progress of the authentication of a payment. */
 export interface Authentication {
   readonly enrolment: Enrolment
   /** The last step that was offered. */
   readonly step: Step
-  /** Whether the client has the task of that step. */
+  /** Whether the client has the task of the last offered step. */
   readonly isTaken: boolean
-  /** The answer of the bank to a challenge; null until then. */
+  /** The answer of the bank to a challenge. `null` until the bank has answered. */
   readonly outcome: TdsStatus | null
-  /** Whether the customer was asked and has not answered in time. */
+  /** Whether the customer was asked and did not answer in time. */
   readonly isTimedOut: boolean
 }
 
@@ -21,10 +20,9 @@ export type NextStep =
   | { readonly verdict: 'final'; readonly status: TdsStatus }
 
 /**
- * The next step, or the final status. An order without a session begins with the lookup. A fingerprint is offered until the
- * client has its task, so that a repeated request gets the same answer; after that it is skipped, with or without its hint. A
- * challenge is offered until the bank has answered and the client has the hint, or until the time is over (reference: Rules of
- * challenges).
+ * The next step, or the final status (reference: Rules of challenges). A payment begins with the card lookup. A fingerprint is
+ * offered until the client has its task, so that a repeated request gets the same answer. Then it is skipped, even without its
+ * hint. A challenge is offered until the bank has answered and the client has the hint, or the time is over.
  */
 export function nextOf(authentication: Authentication | undefined, done: ReadonlySet<Step>): NextStep {
   if (!authentication) return { verdict: 'step', step: 'card-lookup' }
@@ -48,7 +46,7 @@ export function nextOf(authentication: Authentication | undefined, done: Readonl
 /** The states of a session until it is paid (README: the diagram, and the effect of each event). */
 type SessionState = 'looked_up' | 'fingerprint' | 'given_out' | 'challenge' | 'answered'
 
-/** The state that the columns of a session stand for. */
+/** Returns the state that the columns of a session represent. */
 function sessionState({ step, isTaken, outcome }: Authentication): SessionState {
   switch (step) {
     case 'card-lookup':
@@ -61,17 +59,17 @@ function sessionState({ step, isTaken, outcome }: Authentication): SessionState 
   }
 }
 
-/** Whether a step is the last that was offered, or an earlier one. Its task may be taken, also again. */
+/** Whether a step is the last offered step or an earlier step. The client may get the task of such a step, even more than once */
 export function wasOffered({ enrolment: { steps }, step: offered }: Authentication, step: Step): boolean {
   return steps.includes(step) && steps.indexOf(step) <= steps.indexOf(offered)
 }
 
-/** The mark of 3-D Secure on the transaction, or the status code of its refusal. */
+/** The 3-D Secure mark of the transaction, or the status code of the refusal. */
 export type TdsVerdict =
   | { readonly verdict: 'accepted'; readonly tds: 'full' | 'attempt' | null }
   | { readonly verdict: 'refused'; readonly statusCode: 'TDSECURE_REQUIRED' | 'TDSECURE_FAILED' }
 
-/** Judges an authentication by the mode of the merchant (reference: 3-D Secure). */
+/** Accepts or refuses an authentication, depending on the merchant's mode (reference: 3-D Secure). */
 export function tdsVerdict(status: TdsStatus, mode: 'attempt' | 'full'): TdsVerdict {
   if (status === 'rejected') return { verdict: 'refused', statusCode: 'TDSECURE_FAILED' }
   if (status === 'authenticated') return { verdict: 'accepted', tds: 'full' }
@@ -90,18 +88,18 @@ export type TdsStatus = Scenario['tdsStatus']
 export interface Enrolment {
   /** The steps that are offered after the lookup. */
   readonly steps: readonly Step[]
-  /** The steps whose frame never answers. */
+  /** The steps whose frame never sends an answer. */
   readonly silent: readonly Step[]
   /** Whether to ask the customer out of band. */
   readonly polls: boolean
-  /** The bank's answer: at once without a challenge, otherwise when the customer approves. */
+  /** The bank's answer. Without a challenge it applies immediately, otherwise when the customer approves. */
   readonly status: TdsStatus
 }
 
-/** There is no directory of live cards, so no customer can be authenticated. */
+/** The enrolment of live cards. No customer can be authenticated, because no directory of live cards is connected. */
 export const NOT_ENROLLED: Enrolment = { steps: [], silent: [], polls: false, status: 'unavailable' }
 
-/** The enrolment of a card of the simulator (reference: Test object). */
+/** Returns the 3-D Secure enrolment of a card of the simulator (reference: Test object). */
 export function simulatedEnrolment(scenario: Scenario): Enrolment {
   const { fingerprint, tdsFingerprint, tdsChallenge, tdsStatus: status, polls } = scenario
   return {
@@ -119,7 +117,7 @@ export function simulatedEnrolment(scenario: Scenario): Enrolment {
   }
 }
 
-/** The proof that a client has done a step of a payment. */
+/** The proof that a client has completed a step of a payment. */
 interface Hint {
   readonly sessionId: string
   readonly step: Step
@@ -127,21 +125,21 @@ interface Hint {
 
 const Content = z.object({ sessionId: z.string(), step: z.enum(STEPS) })
 
-/** A hint as a text for the client. It opens for the same order only. */
+/** Encrypts a hint as text for the client. It can be decrypted only for the same order. */
 export function encryptHint(hints: TextCipher, digest: Buffer, { sessionId, step }: Hint): string {
   return hints.encrypt({ sessionId, step }, placeOf(digest))
 }
 
-/** The session that an order continues, and the steps that were done in it. */
+/** The session that an order continues, and the steps that the client has completed in it. */
 interface Progress {
   readonly sessionId: string
   readonly done: ReadonlySet<Step>
 }
 
 /**
- * Reads the hints of an order. The last card lookup identifies the session. Hints of other sessions or orders, and other
- * texts, are ignored. Undefined without the hint of a card lookup.
- * @param digest `orderDigest` of the order, to which the hints are bound
+ * Reads the hints of an order. The last card lookup identifies the session. Hints of other sessions or orders and other texts are
+ * ignored. Returns `undefined` if no hint of a card lookup exists.
+ * @param digest the `orderDigest` of the order, to which the hints are bound
  */
 export function readHints(hints: TextCipher, digest: Buffer, texts: readonly string[]): Progress | undefined {
   const read = texts.flatMap((text) => Content.safeParse(hints.decrypt(text, placeOf(digest))).data ?? [])

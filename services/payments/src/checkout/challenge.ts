@@ -6,7 +6,7 @@ import { STEPS, type Step } from './authentication.ts'
 const CHALLENGE_TYPES = ['fetch', 'background-iframe', 'iframe', 'redirect', 'poll'] as const
 export type ChallengeType = (typeof CHALLENGE_TYPES)[number]
 
-/** A step that is offered. The client posts the same order to `path` to get the task. */
+/** A step that is offered to the client. The client posts the same order to `path` to get the task. */
 export interface Challenge {
   readonly name: Step
   readonly type: ChallengeType
@@ -19,7 +19,7 @@ const ONLY_TYPES = {
   'tds-fingerprint': 'background-iframe',
 } as const
 
-/** The ways to take a step, best first. `polls`: whether to ask the customer out of band. */
+/** Returns the ways to take a step, best first. @param polls whether the bank asks the customer out of band */
 export function challengesOf(
   step: Step,
   { polls, canReturn }: { readonly polls: boolean; readonly canReturn: boolean },
@@ -39,7 +39,7 @@ export const ChallengesView = z.object({
   challenges: z.array(z.object({ name: z.enum(STEPS), type: z.enum(CHALLENGE_TYPES), path: z.string() })).readonly(),
 })
 
-/** The task of a client for a step. Members that do not belong to the type are absent (reference: Tasks). */
+/** The client's task for a step. Fields that do not belong to the type of the challenge are absent (reference: Tasks). */
 export const ChallengeTaskView = z.object({
   hints: z.array(z.string()).readonly(),
   action: z.string().optional(),
@@ -63,11 +63,11 @@ const ChallengePage = z.object({
   locale: z.string().nullable(),
 })
 
-/** The state of the frame of a fingerprint: the hint that it sends, null if it never answers, and the origin it sends to. */
+/** The state of a fingerprint frame: its hint, `null` if the frame never answers, and the origin to send it to. */
 type FingerprintState = z.infer<typeof Fingerprint>
 /**
- * The state of the bank's page: session, contents, and whether it redirects to the shop or sends a message to its frame. The
- * locale is that of the page where the customer pays; null when the request did not tell it.
+ * The state of the bank's page: the session, the displayed contents, and whether the page redirects to the shop or sends a
+ * message to its frame. `locale` is the locale of the page where the customer pays. It is `null` if the request did not state it.
  */
 export type ChallengeState = z.infer<typeof ChallengePage>
 
@@ -76,7 +76,7 @@ export function encryptFingerprintState(frames: TextCipher, state: FingerprintSt
   return frames.encrypt(state, 'fingerprint')
 }
 
-/** Returns the state of a fingerprint's frame; undefined for a text that this service did not encrypt. */
+/** Returns the state of a fingerprint frame, or `undefined` if this service did not encrypt the text. */
 export function decryptFingerprintState(frames: TextCipher, text: string): FingerprintState | undefined {
   return Fingerprint.safeParse(frames.decrypt(text, 'fingerprint')).data
 }
@@ -86,7 +86,7 @@ export function encryptChallengeState(frames: TextCipher, state: ChallengeState)
   return frames.encrypt(state, 'challenge')
 }
 
-/** Returns the state of the bank's page; undefined for a text that this service did not encrypt. */
+/** Returns the state of the bank's page, or `undefined` if this service did not encrypt the text. */
 export function decryptChallengeState(frames: TextCipher, text: string): ChallengeState | undefined {
   return ChallengePage.safeParse(frames.decrypt(text, 'challenge')).data
 }

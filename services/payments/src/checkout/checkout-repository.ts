@@ -16,7 +16,7 @@ export interface Payee {
   readonly descriptor: string
   readonly website: string
   readonly tdsMode: 'attempt' | 'full'
-  /** Null: no acquirer for live payments. */
+  /** `null` if the merchant has no acquirer for live payments. */
   readonly acquirer: string | null
   readonly canChargeCard: boolean
   /** The merchant's clock, which a test merchant may have advanced. */
@@ -28,29 +28,28 @@ export type PaymentEnd =
   | { readonly verdict: 'paid'; readonly transactionId: string }
   | { readonly verdict: 'refused'; readonly statusCode: string }
 
-/** The outcome of an order whose payment was to begin. `gone`: its session ended before. */
+/** The outcome of an order whose payment was about to begin. `gone`: the session ended before. */
 export type PaymentOutcome = PaymentEnd | { readonly verdict: 'gone' }
 
-/** A payment that runs, or that ended less than 30 minutes ago. */
+/** The session of a payment that is in progress or that ended less than 30 minutes ago. */
 export interface Session extends Authentication {
   readonly id: string
   readonly end: PaymentEnd | undefined
 }
 
-/** The merchant, the rate and the earlier uses of tokens of an order, read in one statement. */
+/** The data that an order needs, read in one statement: the merchant, the exchange rate, and earlier uses of the card tokens. */
 export interface Checkout {
   readonly payee: Payee
-  /** Whether the order's currency can be exchanged into the merchant's. */
+  /** Whether the order's currency can be exchanged to the merchant's currency. */
   readonly rate: RateState
   /** The tokens that have paid this merchant before, in another session and under another Idempotency-Key. */
   readonly spent: readonly string[]
-  /** A new id for the instrument. */
   readonly instrumentId: string
-  /** Undefined without a session, or with a session of another order, or with an expired one. */
+  /** `undefined` if there is no session, or if the session belongs to another order or has expired. */
   readonly session: Session | undefined
   /**
-   * The end of the first request with the Idempotency-Key; undefined without a key, while that request runs, and where another
-   * order was refused under the key: it holds the key only against itself.
+   * The end of the first request with the Idempotency-Key. `mismatch`: it was for another order. `undefined` without a key, while
+   * that request runs, or if another order was refused, because a refused order does not block the key.
    */
   readonly repeated: PaymentEnd | 'mismatch' | undefined
 }
@@ -58,11 +57,11 @@ export interface Checkout {
 interface CheckoutInput {
   /** The merchant's public key, a UUID. */
   readonly merchantKey: string
-  /** Null: the currency of the merchant. */
+  /** `null` stands for the currency of the merchant. */
   readonly currency: string | null
-  /** Days after which an exchange rate is too old for live money. */
+  /** The number of days after which an exchange rate is too old for live payments. */
   readonly rateAgeDaysMax: number
-  /** Null for an order without a readable card token. */
+  /** `null` if the order has no readable card token. */
   readonly digest: Buffer | null
   readonly sessionId: string | null
   readonly jtis: readonly string[]
@@ -104,8 +103,8 @@ interface QueryInput extends Omit<CheckoutInput, 'idempotentRequest'> {
 }
 
 /**
- * No comparison with NULL: it would hide from Citus which merchant a table is bound to.
- * @param merchantId binds the tables below the merchant `m`
+ * Replaces `NULL` parameters by empty values. Citus could not tell which merchant a table is filtered by if a comparison
+ * contained `NULL`. @param merchantId the expression that filters the tables of the merchant `m`
  */
 const checkout = (p: QueryInput, merchantId: RawBuilder<unknown>, rate: RawBuilder<unknown>) => sql<CheckoutRow>`
     SELECT m.id, m.test, m.currency, m.descriptor, m.website, m.tds_mode, m.acquirer,
@@ -146,8 +145,8 @@ const rateQuery = prepare(
 )
 
 /**
- * Finds the rows that decide an order, in one round trip: its merchant, session, spent tokens, and the end of an
- * earlier request with its key. Undefined when no merchant has the key.
+ * Reads the rows that decide an order in one round trip: its merchant, session, spent tokens, and the end of an earlier request
+ * with the same Idempotency-Key. Returns `undefined` if no merchant has the `merchantKey`.
  */
 export async function findCheckout(pools: Pools, input: CheckoutInput): Promise<Checkout | undefined> {
   const { idempotentRequest, ...names } = input
@@ -157,7 +156,7 @@ export async function findCheckout(pools: Pools, input: CheckoutInput): Promise<
   const { id, test, currency, descriptor, website, tds_mode: tdsMode, acquirer, can_charge: canChargeCard, now } = row
   return {
     payee: { id, test, currency, descriptor, website, tdsMode, acquirer, canChargeCard, now },
-    // The node of a merchant cannot look up a rate within a query on rows of the merchant.
+    // On a distributed database, the node of the merchant cannot look up the rate, so query it separately.
     rate: row.rate === 'unknown' ? (await pools.read.one(rateQuery, names)).rate : row.rate,
     spent: row.spent,
     instrumentId: row.instrument_id,
@@ -179,8 +178,8 @@ function toRepeated(row: CheckoutRow, { fingerprint }: IdempotentRequest): Check
 }
 
 /**
- * The end of a payment by its columns. Undefined while it has neither. A refused payment has a transaction too, so its status
- * code counts first.
+ * Returns the end of a payment, or `undefined` if both columns are `null`. A refused payment also has a transaction, so the
+ * status code takes precedence.
  */
 export function toEnd(transactionId: string | null, statusCode: string | null): PaymentEnd | undefined {
   if (statusCode !== null) return { verdict: 'refused', statusCode }
@@ -192,8 +191,8 @@ interface TokenUse {
   readonly tokens: readonly CardToken[]
 }
 
-// DO UPDATE instead of DO NOTHING: only so the statement returns a row that exists, and waits for a concurrent insert of it.
-// Lock order: the tokens by their jti, so that two orders with the same tokens never wait for each other.
+// Use `DO UPDATE` instead of `DO NOTHING`. Only `DO UPDATE` returns an existing row and waits for a concurrent insert of the same
+// row. Lock order: sort the tokens by `jti`, so that two orders with the same tokens cannot deadlock.
 const bindQuery = prepareOnCoordinator(
   'bind_tokens',
   (p: TokenUse) => sql<{ jti: string }>`
@@ -204,13 +203,12 @@ const bindQuery = prepareOnCoordinator(
     RETURNING jti`,
 )
 
-/** The field of an order that has a token. */
 export type TokenPath = 'card.number' | 'card.code'
 
 /**
- * Claims the tokens of an order for its merchant, before they are used for anything. A token belongs to the merchant that uses it
- * first, so a leaked token cannot pay elsewhere.
- * @throws tokenInvalid when another merchant was first
+ * Claims the tokens of an order for its merchant, before the service uses them. A token belongs to the first merchant that uses
+ * it, so a leaked token cannot pay another merchant.
+ * @throws tokenInvalid if another merchant used a token first
  */
 export async function claimTokens(
   pools: Pools,

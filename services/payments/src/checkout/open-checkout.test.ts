@@ -27,7 +27,7 @@ type Merchant = Awaited<ReturnType<typeof createTestMerchant>>
 let payments: TestPayments
 let browser: Browser
 let app: TestApp
-/** A merchant for tests, and a live one that has an acquirer. */
+/** `shop` is a test merchant, and `live` is a live merchant with an acquirer. */
 let shop: Merchant
 let live: Merchant
 beforeAll(async () => {
@@ -42,7 +42,7 @@ afterAll(() => payments.close())
 
 const orderOf = (changes: object = {}) => createOrder(browser, { key: shop.key, ...changes })
 const liveOrder = (changes: object = {}) => orderOf({ key: live.key, test: undefined, ...changes })
-/** Opens an order that came by TLS, at a service with the acquirer `north`. */
+/** Opens an order that arrived over TLS, in a service with the acquirer `north`. */
 const open = (order: object, changes: Partial<CheckoutDeps> = {}, isSecure = true) =>
   openCheckout(
     { ...payments.deps, acquirers: { names: ['north'] }, ...changes },

@@ -37,11 +37,11 @@ import type { Order } from './payment-body.ts'
 export interface OrderRequest {
   readonly order: Order
   readonly idempotentRequest: IdempotentRequest | undefined
-  /** The address of the customer. Refused cards are counted by it. */
+  /** The IP address of the customer. The service counts refused cards by address. */
   readonly ip: string
-  /** Whether the order came by TLS. */
+  /** Whether the order arrived over TLS. */
   readonly isSecure: boolean
-  /** Called with the merchant once it is known, for the log. */
+  /** Called with the id of the merchant when it is known, for the log. */
   readonly onMerchant?: (merchantId: string) => void
 }
 
@@ -54,24 +54,23 @@ export interface OpenOrder {
   readonly digest: Buffer
   readonly tokens: { readonly number: CardToken; readonly code: CardToken }
   readonly scheme: SchemeVerdict
-  /** The behaviour of the simulator for the card of a test merchant. Live merchants have none. */
+  /** The simulator's behaviour for the card of a test merchant. Empty for a live merchant. */
   readonly changes: ScenarioChanges
   readonly scenario: Scenario
   /** The id under which the card is stored if the payment begins. */
   readonly instrumentId: string
   readonly session: Session | undefined
-  /** The steps that the hints prove. */
   readonly done: ReadonlySet<Step>
 }
 
-/** The earlier end of the same order. */
+/** The result of an earlier request for the same order. */
 export interface EndedOrder {
   readonly verdict: 'ended'
   readonly end: PaymentEnd
   readonly scheme: SchemeVerdict
-  /** Whether the request repeats one with the same Idempotency-Key. False when another request paid the same order. */
+  /** Whether an earlier request had the same Idempotency-Key. `false` if another request paid the same order. */
   readonly replayed: boolean
-  /** The digest and session that the hints of the order are bound to; undefined for an order without hints. */
+  /** The digest and the session to which the hints of the order are bound. `undefined` if the order has no hints. */
   readonly bound: { readonly digest: Buffer; readonly sessionId: string } | undefined
 }
 
@@ -89,19 +88,19 @@ export interface CheckoutDeps {
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
 /**
- * Judges an order up to its tokens, with one statement (reference: Order of checks at the checkout). An order that has ended is
- * judged first: its tokens are spent, and the merchant or the dates may have changed.
+ * Checks an order up to its tokens, with one statement (reference: Order of checks at the checkout). An order that has ended
+ * returns before the remaining checks: its tokens are spent, and the merchant or the dates may have changed.
  * @throws
- * - integrationKeyUnknown when no merchant has the key
- * - testMissing and testUnexpected when `test` does not fit the merchant
+ * - integrationKeyUnknown if no merchant has the key
+ * - testMissing or testUnexpected if `test` does not match the merchant
  * - cardDataInsecure for a live card without TLS
- * - orderKeyUsed when the Idempotency-Key was used with another body
- * - integrationDisabled when the merchant takes no cards
- * - orderInvalid for a wrong amount or plan
- * - returnUrlElsewhere for a page of another site
- * - rateUnavailable when the rate is too old for live money
- * - tokenInvalid for a token that is unknown, expired or spent
- * - tokenTypeUnexpected for a token of another kind
+ * - orderKeyUsed if the Idempotency-Key was used with another body
+ * - integrationDisabled if the merchant accepts no cards
+ * - orderInvalid if an amount or the plan is wrong
+ * - returnUrlElsewhere if the return page belongs to another site
+ * - rateUnavailable if the rate is too old for live payments
+ * - tokenInvalid if a token is unknown, expired or spent
+ * - tokenTypeUnexpected if a token is of another kind
  */
 export async function openCheckout(deps: CheckoutDeps, request: OrderRequest): Promise<OpenOrder | EndedOrder> {
   const { order, idempotentRequest } = request
@@ -151,13 +150,13 @@ export async function openCheckout(deps: CheckoutDeps, request: OrderRequest): P
   }
 }
 
-/** Why the card of an order is refused before anybody is asked; undefined when it is not. */
+/** The status code that refuses the card of an order before the acquirer is asked, or `undefined` if the card is not refused. */
 export function judgeCardOf({ order, payee, tokens, scheme, scenario }: OpenOrder): string | undefined {
   const { test, now } = payee
   return judgeCard({ number: tokens.number.value, scheme, expiry: order.card.expiry, test, scenario, now })
 }
 
-/** Judges the mode of the order and its transport. A repeated order gives the same result. */
+/** Checks the mode of the order and its transport. A repeated order gets the same result. */
 function judgeRequest({ config }: CheckoutDeps, { order, isSecure }: OrderRequest, { test }: Payee): void {
   if (test !== (order.test !== undefined)) {
     throw test ? testMissing() : testUnexpected()
@@ -165,7 +164,7 @@ function judgeRequest({ config }: CheckoutDeps, { order, isSecure }: OrderReques
   if (config.checkout.requireTls && !test && !isSecure) refuseInsecureCard()
 }
 
-/** Judges permission, dates and rates, which may have changed since the order was first sent. */
+/** Checks permission, dates and rates. These may have changed since the order was first sent. */
 function judgeOrder({ acquirers, config }: CheckoutDeps, order: Order, { payee, rate }: Checkout): void {
   const hasAcquirer = payee.test || acquirers.names.includes(payee.acquirer ?? '')
   if (!payee.canChargeCard || !hasAcquirer) throw integrationDisabled()
@@ -176,7 +175,7 @@ function judgeOrder({ acquirers, config }: CheckoutDeps, order: Order, { payee, 
   if (rate === 'stale') refuseOldRate()
 }
 
-/** Customers of a live merchant return to its site, or to our own page of payment links, and nowhere else. */
+/** Customers of a live merchant may return only to the merchant's site or to our payment page. */
 function mayReturn(returnUrl: string | undefined, { test, website }: Payee, posUrl: string): boolean {
   if (returnUrl === undefined || test) return true
   return sharesSite(returnUrl, website) || new URL(returnUrl).origin === new URL(posUrl).origin

@@ -13,13 +13,13 @@ const DESCRIPTOR_LENGTH_MIN = 2
 type Amount = DecimalMoney & { readonly currency: string }
 
 /**
- * The first problem with the amounts of an order (reference: Amounts of orders) or with its plan (reference: Plans).
- * @param now the entries of a plan lie after it
- * @returns the dotted path of the member, and a text of `FIELD_TEXTS`; undefined when nothing is wrong
+ * Returns the first problem with the amounts of an order (reference: Amounts of orders) or with its plan (reference: Plans).
+ * @param now the time after which the entries of a plan must begin
+ * @returns the dotted path of the field and a text of `FIELD_TEXTS`, or `undefined` if there is no problem
  */
 export function orderProblem({ amount, text = '', plan = [], unplanned }: Order, now: Date): OrderProblem | undefined {
   if (!amount && plan.length === 0 && !unplanned) return { field: 'amount', message: FIELD_TEXTS.missingWithoutPlan }
-  // The text was judged as it is written. In ASCII, and cut, it may be a number.
+  // The schema checked the original text. After conversion to ASCII and truncation, the text may be a card number.
   if (hasCardNumber(toDescriptor(text) ?? '')) return { field: 'text', message: FIELD_TEXTS.cardNumber }
   const ofAmount = amount && amountProblem('amount', amount)
   if (ofAmount !== undefined) return ofAmount
@@ -48,7 +48,7 @@ function amountProblem(field: string, amount: Amount): OrderProblem | undefined 
   return { field: `${field}.value`, message: FIELD_TEXTS.tooManyMinorUnits({ max: AMOUNT_MAX }) }
 }
 
-/** The dates of entries increase. Only the last entry may repeat without an end. */
+/** Checks that the dates of the entries increase. Only the last entry may repeat without an end. */
 function planProblem(plan: NonNullable<Order['plan']>, now: Date): OrderProblem | undefined {
   let latest = Number.NEGATIVE_INFINITY
   for (const [i, { scheduled, repeat }] of plan.entries()) {
@@ -65,7 +65,7 @@ function planProblem(plan: NonNullable<Order['plan']>, now: Date): OrderProblem 
   return undefined
 }
 
-/** The amount to authorize, in minor units. To verify a card only: 0 in the merchant's currency. */
+/** Returns the amount to authorize, in minor units. If the order only verifies a card, returns 0 in the merchant's currency. */
 export function moneyOf({ amount }: Pick<Order, 'amount'>, ownCurrency: string): Money {
   return amount
     ? { currency: amount.currency, amount: Number(minorUnits(amount)) }
@@ -77,9 +77,9 @@ function minorUnits(amount: Amount): bigint {
 }
 
 /**
- * A digest of the customer's consent, 32 bytes. Hints are bound to it (reference: Paying once), so the hints of one order
- * are useless for another one. The token stands for the card. The digest covers the redirect of a payment link, so that the
- * shop of one link never learns of a payment under another link.
+ * Returns a digest of the customer's consent, in 32 bytes. Hints are bound to the digest, so the hints of one order cannot be
+ * used for another order (reference: Paying once). The token represents the card. The digest includes the redirect of a payment
+ * link, so that the shop of one link cannot see a payment under another link.
  */
 export function orderDigest(order: Order, numberJti: string): Buffer {
   const { integration, amount, card, plan, unplanned, redirect } = order
@@ -88,8 +88,8 @@ export function orderDigest(order: Order, numberJti: string): Buffer {
 }
 
 /**
- * The text on a customer's bank statement: printable ASCII, at most 22 characters, transliterated as the names of bank files
- * are. Undefined when no letter and no digit, or fewer than 2 characters that are not blanks are left.
+ * Returns the text for the customer's bank statement: printable ASCII, at most 22 characters, transliterated like the names in
+ * bank files. Returns `undefined` if no letter or digit is left, or fewer than 2 characters other than blanks.
  */
 export function toDescriptor(text: string): string | undefined {
   const descriptor = toAsciiText(text, DESCRIPTOR_LENGTH_MAX)

@@ -14,7 +14,7 @@ const REDIRECT_LENGTH_MAX = 2_048
 
 const Amount = z.object({ ...decimalMoneyShape, value: z.int().min(1) })
 
-/** The whole answer of the vault, or the text in it. */
+/** A token: the whole answer of the vault, or only the text of the token. */
 const Token = z
   .union([z.string().max(TOKEN_LENGTH_MAX), z.object({ token: z.string().max(TOKEN_LENGTH_MAX) })])
   .transform((token) => (typeof token === 'string' ? token : token.token))
@@ -44,8 +44,7 @@ const Unplanned = z
   })
 
 /**
- * The address to which the customer returns, normalised like in a browser: the value becomes a header, which allows fewer
- * characters.
+ * The URL to which the customer returns, normalized like in a browser. The value becomes a header, which allows fewer characters.
  */
 const returnUrl = () =>
   text()
@@ -65,7 +64,7 @@ const notOffered = () =>
     .optional()
     .meta({ type: 'null' })
 
-/** The field `test` in the API document: the schema itself takes anything, to read `true` as an empty object. */
+/** The field `test` in the API document. The Zod schema accepts any value, to read `true` as an empty object. */
 const { $schema: _, ...testSchema }: Readonly<Record<string, unknown>> = z.toJSONSchema(
   z.union([z.boolean(), TestObject]),
   { io: 'input' },
@@ -102,5 +101,5 @@ export const PaymentBody = z.object({
   mobilepay: notOffered(),
 })
 
-/** An order that `PaymentBody` has accepted. No token in it has been opened yet. */
+/** An order that `PaymentBody` has accepted. Its tokens are not decrypted yet. */
 export type Order = z.output<typeof PaymentBody>

@@ -21,15 +21,15 @@ const CODES = { approved: null, declined: 'PAYMENT_CARD_LOST', unknown: 'PAYMENT
 const NUMBERS = { approved: null, declined: 10, unknown: 12 } as const
 
 interface Begin {
-  /** Undefined: a payment without a session. */
+  /** `undefined` for a payment without a session. */
   readonly session: number | undefined
   readonly tokens: readonly number[]
   readonly key: number | undefined
-  /** The body that comes with the key, of two. */
+  /** One of two bodies that are sent with the key. */
   readonly body: number
 }
 interface Finish {
-  /** The attempt, of those so far. */
+  /** Selects one of the attempts that exist at this step. */
   readonly attempt: number
   readonly outcome: (typeof OUTCOMES)[number]
 }
@@ -56,7 +56,7 @@ interface Claim {
   isOpen: boolean
 }
 
-/** The model of the SQL functions. */
+/** A model of the SQL functions `begin_payment` and `finish_payment`. */
 class Model {
   readonly #sessions = new Map<number, PaymentEnd | 'running'>()
   readonly #keys = new Map<number, { readonly body: number; end: PaymentEnd | undefined }>()
@@ -64,7 +64,7 @@ class Model {
   readonly claims: Claim[] = []
   readonly transactions: PaymentEnd[] = []
 
-  /** Undefined: an attempt. */
+  /** Returns `undefined` if an attempt begins. */
   begin({ session, tokens, key, body }: Begin): Exclude<BegunPayment, { verdict: 'begun' }> | undefined {
     if (session === SESSIONS) return { verdict: 'gone' }
     const state = session === undefined ? undefined : this.#sessions.get(session)
@@ -91,7 +91,7 @@ class Model {
   }
 }
 
-/** A merchant with sessions, and the calls that are compared with the model. */
+/** Creates a merchant with sessions, and returns the calls that are compared with the model. */
 async function openWorld() {
   const { pools, db } = payments.database
   const merchant = await createTestMerchant(payments, await createTestApp(payments), { currency: 'EUR', test: true })
@@ -217,7 +217,7 @@ describe('the key of a refused order', () => {
       await sql`SELECT FROM ${sql.table('idempotency')} WHERE ${ofKey} FOR UPDATE`.execute(trx)
       const begun = world.begin(order(1))
       await expect.poll(() => countLockWaits(payments)).toBe(1)
-      // As if the other request had taken the key over, and was refused too.
+      // Simulates that the other request took over the key and was also refused.
       const fingerprint = Buffer.alloc(32, 1)
       await sql`UPDATE ${sql.table('idempotency')} SET fingerprint = ${fingerprint} WHERE ${ofKey}`.execute(trx)
       return { begun }

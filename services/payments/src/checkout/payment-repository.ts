@@ -7,7 +7,7 @@ import type { ScenarioChanges } from '../cards/scenario.ts'
 import type { Money } from '../money/minor-units.ts'
 import { type PaymentEnd, toEnd } from './checkout-repository.ts'
 
-/** A payment as it is written before the acquirer is asked. Without a session it can only be refused. */
+/** A payment as it is stored before the acquirer is asked. A payment without a session can only be refused. */
 export interface BeginPaymentCall extends CallerColumns {
   readonly merchantId: string
   readonly sessionId: string | null
@@ -15,10 +15,10 @@ export interface BeginPaymentCall extends CallerColumns {
   readonly panMac: Buffer
   readonly payment: {
     readonly test: boolean
-    /** Null: the simulator. */
+    /** `null` stands for the simulator. */
     readonly acquirer: string | null
     readonly currency: string
-    /** Minor units of `currency`. */
+    /** In minor units of `currency`. */
     readonly amount: number
     readonly descriptor: string
     readonly reference: string | undefined
@@ -26,14 +26,13 @@ export interface BeginPaymentCall extends CallerColumns {
     readonly tds: 'full' | 'attempt' | null
     readonly plan: readonly object[] | undefined
     readonly unplanned: object | undefined
-    /** The tokens that the payment spends. */
     readonly tokens: readonly { readonly jti: string; readonly expires: Date }[]
     readonly instrument: {
       readonly id: string
       readonly keyId: number
       readonly bin: string
       readonly last4: string
-      /** Last day on which the card is valid: `2066-08-31`. */
+      /** The last day on which the card is valid, such as `2066-08-31`. */
       readonly expiry: string
       readonly scheme: string | null
       readonly scenario: ScenarioChanges
@@ -50,9 +49,9 @@ interface BegunPaymentRow {
 }
 
 /**
- * `begun`: the acquirer may be asked. `ended`: how the session, or the first request with the Idempotency-Key, has ended.
- * `running`: another request makes the payment. `spent`: a token has paid this merchant before. `gone`: the session has
- * expired, or the merchant has no such session. `key-mismatch`: the Idempotency-Key was used with another order.
+ * `begun`: the service may ask the acquirer. `ended`: the end of the session, or of the first request with the key. `running`:
+ * another request makes the payment. `spent`: a token has paid this merchant before. `gone`: the session has expired or does not
+ * exist. `key-mismatch`: the Idempotency-Key was used with another order.
  */
 export type BegunPayment =
   | { readonly verdict: 'begun'; readonly attemptId: string }
@@ -68,8 +67,8 @@ const beginQuery = prepare(
 )
 
 /**
- * Claims session, key and tokens of a payment, and writes its attempt.
- * @throws Error when the session or key has ended, and its row has no end
+ * Claims the session, the Idempotency-Key and the tokens of a payment, and stores its attempt.
+ * @throws Error if the session or key has ended but its row contains no end
  */
 export async function callBeginPayment(pools: Pools, input: BeginPaymentCall): Promise<BegunPayment> {
   const { verdict, attempt_id: attemptId, transaction_id, status_code } = await pools.write.one(beginQuery, input)
@@ -110,7 +109,7 @@ const paidQuery = routeByTenant(
   (p) => paid(p, sql`${p.tenant}`),
 )
 
-/** @throws Error when the merchant has no such transaction */
+/** Returns the order that a transaction paid. @throws Error if the merchant has no such transaction */
 export async function getPaidOrder(pools: Pools, input: PaidInput): Promise<PaidOrder> {
   const { currency, amount, ...others } = await pools.read.one(paidQuery, input)
   return { money: { currency, amount: Number(amount) }, ...others }
@@ -129,7 +128,7 @@ const finishQuery = prepare(
     )`,
 )
 
-/** Writes the transaction of an attempt. Undefined when another process has called the attempt unknown before. */
+/** Writes the transaction of an attempt. Resolves to `undefined` if another process has already marked the attempt as unknown. */
 export async function callFinishPayment(pools: Pools, input: FinishPaymentCall): Promise<string | undefined> {
   return (await pools.write.one(finishQuery, input)).transaction_id ?? undefined
 }

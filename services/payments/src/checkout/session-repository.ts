@@ -16,7 +16,7 @@ const openQuery = prepare(
     SELECT ${sql.table('open_session')}(${p.merchantId}, ${p.digest}, ${p.step}, ${p.enrolment}::jsonb) AS id`,
 )
 
-/** Opens the session of an order for half an hour. Returns its id. */
+/** Opens the session of an order for 30 minutes. Resolves to the id of the session. */
 export async function insertSession(
   pools: Pools,
   input: { readonly merchantId: string; readonly digest: Buffer; readonly enrolment: Enrolment },
@@ -24,7 +24,7 @@ export async function insertSession(
   return (await pools.write.one(openQuery, { ...input, step: 'card-lookup' })).id
 }
 
-/** The step that was offered last, and the step to offer now. */
+/** The step that was last offered (`from`) and the step to offer now (`to`). */
 interface OfferedStep {
   readonly from: Step
   readonly to: Step
@@ -36,7 +36,7 @@ const offerQuery = prepare(
     SELECT ${sql.table('offer_step')}(${p.merchantId}, ${p.id}, ${p.from}, ${p.to})`,
 )
 
-/** Stores the step that is offered: a client cannot take a later step. The first of several concurrent requests counts. */
+/** Stores the offered step, so that a client takes no later step. Only the first concurrent request takes effect. */
 export async function updateOfferedStep(pools: Pools, key: SessionKey, step: OfferedStep): Promise<void> {
   await pools.write.one(offerQuery, { ...key, ...step })
 }
@@ -47,14 +47,14 @@ const takeQuery = prepare(
     SELECT ${sql.table('take_step')}(${p.merchantId}, ${p.id}, ${p.step})`,
 )
 
-/** Stores that the client has the task of a step, if the step was offered last. */
+/** Stores that the client has the task of a step, if this step was the last offered step. */
 export async function updateTakenStep(pools: Pools, key: SessionKey, step: Step): Promise<void> {
   await pools.write.one(takeQuery, { ...key, step })
 }
 
-/** The origin of the page that shows a challenge, and the address to which the challenge redirects afterwards. */
+/** The origin of the page that shows a challenge, and the URL to which the challenge redirects afterwards. */
 export interface ChallengePlace extends SessionKey {
-  /** Null when the request did not say. The last known origin stays. */
+  /** `null` if the request did not state the origin. The stored origin stays unchanged. */
   readonly origin: string | null
   readonly returnUrl: string | null
 }
@@ -65,7 +65,7 @@ const challengeQuery = prepare(
     SELECT ${sql.table('start_challenge')}(${p.merchantId}, ${p.id}, ${p.origin}, ${p.returnUrl}) AS waits`,
 )
 
-/** Stores when the customer was first asked. True when that was less than two seconds ago. */
+/** Stores the time at which the customer was first asked. Resolves to `true` if that time was less than two seconds ago. */
 export async function updateChallenged(pools: Pools, place: ChallengePlace): Promise<boolean> {
   return (await pools.write.one(challengeQuery, place)).waits
 }
@@ -74,13 +74,13 @@ export async function updateChallenged(pools: Pools, place: ChallengePlace): Pro
 export interface OpenChallenge {
   readonly digest: Buffer
   readonly enrolment: Enrolment
-  /** Null: the customer has not answered. */
+  /** `null` if the customer has not answered. */
   readonly outcome: TdsStatus | null
-  /** False when it is too late to answer. */
+  /** `false` if it is too late to answer. */
   readonly isOpen: boolean
   readonly origin: string | null
   readonly returnUrl: string | null
-  /** The name that customers know the merchant by. */
+  /** The name by which customers know the merchant. */
   readonly merchant: string
 }
 
@@ -99,7 +99,7 @@ const findQuery = routeByTenant(
   ({ merchantId }) => merchantId,
 )
 
-/** The challenge of a session; undefined once the session is deleted. */
+/** Returns the challenge of a session, or `undefined` if the session was deleted. */
 export async function findChallenge(pools: Pools, key: SessionKey): Promise<OpenChallenge | undefined> {
   const row = await pools.read.first(findQuery, key)
   if (!row) return undefined
@@ -113,7 +113,7 @@ const decideQuery = prepare(
     SELECT ${sql.table('decide_challenge')}(${p.merchantId}, ${p.id}, ${p.outcome})`,
 )
 
-/** Stores the bank's answer. Nothing changes when there is an answer already, or when it is too late. */
+/** Stores the bank's answer. Changes nothing if an answer exists or the time is over. */
 export async function updateOutcome(pools: Pools, key: SessionKey, outcome: TdsStatus): Promise<void> {
   await pools.write.one(decideQuery, { ...key, outcome })
 }

@@ -15,7 +15,7 @@ interface Subject {
   readonly database: ReturnType<typeof openPaymentsDatabase>
 }
 
-/** The check that finds servers of a cluster unavailable. Checks that read the rows of every merchant need it. */
+/** The name of the check that finds unavailable servers of a cluster. Checks that read the rows of every merchant depend on it */
 export const SERVERS = 'servers of the cluster'
 
 /** The checks of the servers of a cluster, for `doctor`. */
@@ -30,7 +30,7 @@ export const clusterChecks: readonly Check<Subject>[] = [
         const reason = await findOutage(db.withoutPlugins(), { ...names, name: 'merchant_balances' })
         throw new Unavailable(`no answer from ${away.join(', ')}${reason === undefined ? '' : `: ${reason}`}`)
       }
-      // Checked as the owner, who may take both roles. The role of the service may not take the role of operators.
+      // Check as the database owner, who may use both roles. The role of the service may not use the role of operators.
       return describeLacks(await withDatabase(options, (owned) => listLacks(owned, names, loginsOf(options))))
     },
   },
@@ -43,7 +43,7 @@ export const clusterChecks: readonly Check<Subject>[] = [
       const refused: string[] = []
       await withDatabase(options, async (db) => {
         for (const login of loginsOf(options)) {
-          // The check before has named a role that a server lacks.
+          // An earlier check reports roles that a server lacks.
           if ((await listLoginLacks(db, login)).length === 0) refused.push(...(await listRefusedLogins(db, login)))
         }
       })
@@ -81,7 +81,7 @@ export const clusterChecks: readonly Check<Subject>[] = [
 
 const DISTRIBUTION = 'distribution'
 
-/** The check of a database on a cluster, or on its way to or from one. Migrations and functions are as they are meanwhile. */
+/** Returns the check of a database that is distributed, or whose distribution or its undoing is in progress. */
 export function distributionCheck(state: DistributionState): Check<Subject> {
   const command = state === 'undoing' ? 'payments distribute --undo' : 'payments distribute'
   return {
@@ -96,14 +96,14 @@ export function distributionCheck(state: DistributionState): Check<Subject> {
   }
 }
 
-/** Puts the check of the distribution before the check of the migrations, which would send the operator to `migrate`. */
+/** Inserts the check of the distribution before that of the migrations, which would advise `migrate`. */
 export function beforeMigrations(common: readonly Check<unknown>[], own: Check<Subject>): readonly Check<Subject>[] {
   return common.flatMap((check) =>
     check.name === 'migrations' ? [own, { ...check, needs: [...(check.needs ?? []), own.name] }] : [check],
   )
 }
 
-/** @throws Error when a server lacks something */
+/** Describes servers that lack nothing. @throws Error if a server lacks something */
 function describeLacks(lacks: readonly Lack[]): string {
   if (lacks.length === 0) return 'none lacks anything'
   throw new Error(lacks.map(({ node, missing }) => `${node} lacks ${missing}`).join(', '))

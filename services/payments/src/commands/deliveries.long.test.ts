@@ -62,7 +62,7 @@ it('payments deliveries list: sends one statement, whatever the number of mercha
   expect(count()).toBe(1)
 })
 
-// Most of the time passes in waiting for the queue, so the tests run together.
+// The tests mostly wait for the queue, so they run concurrently.
 describe.concurrent('payments deliveries', () => {
   it('replay: sends the events after a given event again, also to a disabled webhook', async ({ expect }) => {
     const { id, webhook, update } = await listen('/replayed')

@@ -50,7 +50,7 @@ async function list({ db, names }: OperatorDeps, { options, format }: CommandInp
     status: DELIVERY_STATUSES.find((known) => known === status),
   })
   if (format === 'json') return deliveries.map(toPrinted)
-  // Columns that fit 80 characters. A terminal narrows the last one first; `show` has the rest.
+  // Columns that fit 80 characters. A narrow terminal shrinks the last one first. `show` prints all.
   return deliveries.map(({ id, status: state, failure, type }) => ({ id, status: state, failure, type }))
 }
 
@@ -67,7 +67,7 @@ async function show({ db, names }: OperatorDeps, { words: [id = ''], format }: C
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
-/** The printed values of a delivery. Its attempts are shown in the console alone. */
+/** Returns the printed values of a delivery. Only the console shows its attempts. */
 function toPrinted({
   created: _created,
   place: _place,
@@ -76,7 +76,7 @@ function toPrinted({
   return delivery
 }
 
-/** A row for each member of an object of an event. */
+/** Returns a row for each field of an object of an event. */
 function describeObject([noun, object]: readonly [string, unknown]): readonly object[] {
   const members = typeof object === 'object' && object !== null ? Object.entries(object) : []
   return members.flatMap(([member, value]) => (value === undefined ? [] : [{ object: noun, member, value }]))

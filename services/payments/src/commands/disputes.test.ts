@@ -24,7 +24,7 @@ let transactionId: string
 beforeAll(async () => {
   payments = await startPayments()
   app = await createTestApp(payments)
-  // A live merchant: only real disputes arrive on paper.
+  // A live merchant, because only real disputes arrive on paper.
   merchantId = (await createTestMerchant(payments, app, { currency: 'EUR' })).id
   transactionId = await customerPayment(payments, merchantId, { number: '4242424242424242', amount: 1_000 })
   await capture(payments, app, transactionId, 1_000)

@@ -14,7 +14,7 @@ import { findTransactionTenant } from '../transactions/transaction-repository.ts
 import { commandGroup, type Operator, type OperatorCommand } from './operator-command.ts'
 import { textOf } from './read-options.ts'
 
-/** `payments disputes …`: disputes that reach the operator on paper. */
+/** `payments disputes …`: opens and closes disputes that the operator receives on paper. */
 export function disputesCommand(operator: Operator): Command {
   return commandGroup(operator, 'disputes', 'open and close disputes', commands)
 }
@@ -102,7 +102,7 @@ function refuseMissing(noun: 'transaction' | 'dispute', id: string): never {
   throw new Error(`there is no ${noun} ${id}`)
 }
 
-/** Adds a dispute as it was opened or closed to the audit log, and returns the output of the command. */
+/** Adds the dispute to the audit log with its new status, and returns the output of the command. */
 async function recordChange(trx: Trx, dispute: Dispute): Promise<object> {
   const { id, merchantId, transactionId, amount, currency, excess, status, due } = dispute
   await insertOperatorAudit(trx, { action: `dispute.${status}`, merchantId, payload: { disputeId: id } })
@@ -121,7 +121,7 @@ function readAmount(text: unknown): number | undefined {
   return Number(text)
 }
 
-/** `payments frauds …`: fraud alerts that reach the operator on paper. */
+/** `payments frauds …`: adds fraud alerts that the operator receives on paper. */
 export function fraudsCommand(operator: Operator): Command {
   return commandGroup(operator, 'frauds', 'add fraud alerts', fraudCommands)
 }

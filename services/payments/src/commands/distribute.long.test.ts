@@ -20,7 +20,7 @@ beforeAll(async () => {
 })
 afterAll(() => database.drop())
 
-/** @returns what the command printed, and the message of its error last */
+/** @returns the printed lines, followed by the error message if the command fails */
 async function run(...words: readonly string[]): Promise<readonly string[]> {
   const lines: string[] = []
   const print = (line: string) => lines.push(line)

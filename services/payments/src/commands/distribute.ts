@@ -28,8 +28,8 @@ interface Words {
 }
 
 /**
- * `payments distribute`: distributes the database over the servers of its Citus cluster, or brings it back.
- * @param load called when the command runs, so that `--help` needs no settings
+ * `payments distribute`: distributes the database over the servers of its Citus cluster, or moves all rows back to one server.
+ * @param load called when the command runs, because `--help` needs no settings
  */
 export function distributeCommand(operator: Operator, load: () => PaymentsConfig): Command {
   return new Command('distribute')
@@ -82,7 +82,7 @@ async function runDistribute(words: Words, { operator, options }: Run): Promise<
   await verifyAll(operator, {})
 }
 
-/** @throws Error with all that is wrong with the cluster */
+/** @throws Error that lists all failed checks */
 async function check(options: DistributeOptions, print: (line: string) => void): Promise<void> {
   const findings = await withDatabase(options, async (db) => checkCluster(db, await distributionOf(options)))
   for (const { name, isGood, text } of findings) print(`${isGood ? 'ok   ' : 'wrong'} ${name}: ${printable(text)}`)
@@ -98,14 +98,15 @@ function printSteps(steps: readonly DistributionStep[], print: (line: string) =>
   }
 }
 
-/** A verifier is no password, but who has it can try passwords. */
+/** Hides the SCRAM verifier of a role. An attacker who has the verifier can test passwords against it offline. */
 function hideVerifier(statement: string): string {
   return statement.replaceAll(/SCRAM-SHA-256\$[^']+/g, '…')
 }
 
 /**
- * The options of the commands that distribute a database. Between the servers, the role of operators has the password of the
- * connection that changes of operators use, so that the password of the service does not make anybody an operator.
+ * Returns the options of the commands that distribute a database. The servers of the cluster log in to each other with two roles.
+ * The role of operators uses the password of the operators' connection. So the password of the service alone gives nobody the
+ * rights of an operator.
  */
 export function distributeOptions(config: PaymentsConfig): DistributeOptions {
   const { nodePassword, operatorUrl, migrationUrl } = config.database

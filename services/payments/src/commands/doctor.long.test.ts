@@ -20,7 +20,7 @@ import { createWebhookSecrets } from '../webhooks/webhook-secret.ts'
 import { doctor } from './doctor.ts'
 import { openOperatorDeps } from './operator-deps.ts'
 
-/** The columns claim and pricing of a merchant. */
+/** The values of the columns `claim` and `pricing` of a merchant, as SQL. */
 const TERMS = `'${JSON.stringify(DEFAULT_CLAIM)}', '{"rate":0,"flat":{"currency":"EUR","amount":0},"dispute":{"currency":"EUR","amount":0}}'`
 const sink = await startMailSink()
 let database: TemporaryDatabase
@@ -96,7 +96,7 @@ describe('payments doctor', () => {
     const options = migrateOptions(load())
     await withDatabase(options, async (db) => {
       for (const statement of stateStatements(options.names, state)) await sql.raw(statement).execute(db)
-      // As an undo leaves functions until its end.
+      // `distribute --undo` creates its helper functions again only at its end. Simulate a run that has not reached its end.
       await sql`DROP FUNCTION payments.finish_operator_change`.execute(db)
     })
     const { isHealthy, lines } = await examine()

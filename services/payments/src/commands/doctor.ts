@@ -121,7 +121,7 @@ const entryCheck: Check<Subject> = {
   },
 }
 
-/** Checks all that the service needs, and prints a line for each check. Resolves to false when a check fails. */
+/** Checks everything that the service needs and prints a line for each check. Resolves to `false` if a check fails. */
 export async function doctor(
   loadConfig: () => PaymentsConfig,
   print: (line: string) => void,
@@ -143,7 +143,7 @@ export async function doctor(
     migrations: migrateOptions(config),
   })
   const database = openPaymentsDatabase(config, () => {})
-  // When the database does not answer, an earlier check says so.
+  // Ignore a database that does not answer, because an earlier check reports it.
   const isOnCluster = await isDistributed(database.db, database.names).catch(() => false)
   const state = await readState(database.db.withoutPlugins(), database.names).catch(() => 'plain' as const)
   const isHealthy = await runChecks(
@@ -151,7 +151,7 @@ export async function doctor(
       ...(isOnCluster || isRebalancing(state) ? beforeMigrations(common, distributionCheck(state)) : common),
       ...(coordinatorUrl === undefined ? [] : [entryCheck]),
       ...(isOnCluster ? clusterChecks : []),
-      // Requests may enter by other servers than the coordinator. These servers may answer while the coordinator does not.
+      // Requests may enter through other servers of the cluster. These servers can answer even if the coordinator does not.
       ...(coordinatorUrl === undefined ? checks : checks.map(withoutCoordinator)),
     ],
     { config, database, now },

@@ -8,7 +8,7 @@ import { listRatesOfDay, upsertEcbRates } from '../money/rate-repository.ts'
 import { insertOperatorAudit } from '../operators/operator-audit-repository.ts'
 import { commandGroup, type Operator, type OperatorCommand } from './operator-command.ts'
 
-/** The rates since 1999 had 8.2 MB in 2026. */
+/** The limit for a file of rates. The file with all rates since 1999 had 8.2 MB in 2026. */
 const BYTES_MAX = 64 * 1_024 * 1_024
 
 /** `payments fx …`: imports and lists exchange rates. */
@@ -46,7 +46,7 @@ const commands: readonly OperatorCommand[] = [
   },
 ]
 
-/** The bank publishes the rates of a day on that day. */
+/** Refuses rates of future days: the bank publishes the rates of a day on that day. */
 function refuseLaterDays(rates: readonly { readonly currency: string; readonly date: string }[], now: Date): void {
   const today = now.toISOString().slice(0, 10)
   const late = rates.find(({ date }) => date > today)

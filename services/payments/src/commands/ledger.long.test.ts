@@ -21,9 +21,9 @@ let payments: TestPayments
 let member: TestApp
 let merchantId: string
 let transactionId: string
-/** A live merchant that has done nothing. */
+/** A live merchant without any payment. */
 let liveId: string
-/** A connection with all rights, for which triggers and checks are off. */
+/** A connection with all rights. Triggers and checks are off for it. */
 let intruder: pg.Client
 let folder: string
 beforeAll(async () => {
@@ -72,7 +72,7 @@ const CHAINED = ['journals', 'entries', 'trail_entries', 'lines', 'state_entries
 const post = (url: string, payload: object) =>
   payments.app.inject({ method: 'POST', url, payload, headers: member.headers })
 
-/** Runs the command. @returns the lines that it prints, and its failure if it fails */
+/** Runs the command. @returns the printed lines, and the error message if it fails */
 async function verify(...words: string[]): Promise<{ lines: string[]; failure: string | undefined }> {
   const lines: string[] = []
   const operator = { open: async () => operatorDeps(payments), print: (line: string) => lines.push(line) }
@@ -85,10 +85,10 @@ async function verify(...words: string[]): Promise<{ lines: string[]; failure: s
   }
 }
 
-/** Verifies the merchant that has a history. */
+/** Verifies only the merchant with payments. */
 const verifyOne = (...words: string[]) => verify('--merchant', merchantId, ...words)
 
-/** The first row that the command reports. */
+/** Returns the first altered row that the command reports. */
 async function firstFound(): Promise<{ table: string; id: string; invariant: number } | undefined> {
   const { lines } = await verifyOne('--json')
   const [line = '{}'] = lines
@@ -114,7 +114,8 @@ describe('payments ledger verify', () => {
       if (!row || !(await alter(intruder, row, column, 7))) throw new Error(`${column.name} was not altered`)
       const found = await firstFound()
       expect([column.name, found?.invariant]).toEqual([column.name, 16])
-      // A row that was moved away is noticed at the row after it.
+      // If the id of a row is altered, the command reports the next row instead, because the altered row is no longer at its
+      // place.
       const isMoved = table !== 'entries' && /^(merchant_)?id$/.test(column.name)
       if (!isMoved) expect([column.name, found?.id]).toEqual([column.name, row.id])
       await restore(intruder, table)

@@ -9,12 +9,12 @@ import { explainRefusal, type Operator } from './operator-command.ts'
 
 interface VerifyOptions {
   readonly merchant?: string
-  /** True when the option has no file. */
+  /** `true` if the option is given without a file. */
   readonly head?: string | true
   readonly json?: true
 }
 
-/** `payments ledger verify`: recomputes the ledger and prints a line for each finding. It fails when there is one. */
+/** `payments ledger verify`: recomputes the ledger and prints a line for each violation. The command fails if it finds one. */
 export function ledgerCommand(operator: Operator): Command {
   const group = new Command('ledger').exitOverride().description('prove the ledger')
   group
@@ -27,7 +27,7 @@ export function ledgerCommand(operator: Operator): Command {
   return group
 }
 
-/** Verifies the ledger, and prints a line for each finding. @throws Error when there is a finding */
+/** Verifies the ledger and prints a line for each violation. @throws Error if there is a violation */
 export async function verifyAll({ open, print }: Operator, { merchant, head, json }: VerifyOptions): Promise<void> {
   const merchantId = merchant?.toLowerCase()
   const list = typeof head === 'string' ? await readHeads(head, merchantId) : undefined
@@ -59,7 +59,7 @@ interface Summary {
   readonly merchants: number
   readonly links: number
   readonly violations: number
-  /** The merchants that a list of heads has. Undefined without a list. */
+  /** The number of merchants in the given list of heads. `undefined` without a list. */
   readonly compared: number | undefined
 }
 
@@ -92,10 +92,10 @@ const JSON_LINES: LineWriter = {
 }
 
 /**
- * Reads a list of heads that `--head` printed, as text or JSON. Older lists have no heads of states.
- * @param merchantId a merchant that the list must have
- * @throws Error on a line that is neither, and for a list that proves nothing: an empty one, one without the merchant, or one
- * with two heads of a merchant
+ * Reads a list of chain heads that `--head` printed, as text or JSON. Older lists contain only heads of the ledger, without heads
+ * of states.
+ * @param merchantId a merchant that the list must contain
+ * @throws Error if a line is malformed, the list is empty, the list lacks the merchant, or a merchant has two different heads
  */
 async function readHeads(file: string, merchantId: string | undefined): Promise<ReadonlyMap<string, ChainHeads>> {
   const heads = new Map<string, ChainHeads>()

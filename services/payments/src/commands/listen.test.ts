@@ -38,7 +38,7 @@ interface Received {
   readonly body: string
 }
 
-/** A program of a developer that receives events at `/hook`. */
+/** Starts a server that receives events at `/hook`, like the program of a developer. */
 async function startReceiver(status = 200) {
   const received: Received[] = []
   const server = createServer((request, response) => {

@@ -20,12 +20,12 @@ interface ListenOptions {
   readonly json?: true
 }
 
-/** Ends a test's `listen`. A signal ends the process of an operator. */
+/** The default signal, which never aborts. Tests pass a signal to stop the command. An operator stops the process instead. */
 const NEVER = new AbortController().signal
 
 /**
- * `payments listen --forward-to <url>`: sends events of test merchants to a program on this machine as a webhook would get them,
- * without a webhook and without a public address.
+ * `payments listen --forward-to <url>`: sends events of test merchants to a program on this machine, in the form of webhook
+ * deliveries. No webhook and no public address are needed.
  */
 export function listenCommand(operator: Operator, signal: AbortSignal = NEVER): Command {
   return new Command('listen')
@@ -64,7 +64,7 @@ async function listen(
   }
 }
 
-/** `localhost:3000/hook` as people type it, or a whole URL. */
+/** Reads a URL. Adds `http://` to text such as `localhost:3000/hook`. */
 function readUrl(text: string): string {
   const whole = /^https?:\/\//i.test(text) ? text : `http://${text}`
   if (URL.canParse(whole)) return new URL(whole).href
@@ -86,8 +86,8 @@ async function expectTestMerchant({ db }: OperatorDeps, id: string): Promise<voi
 }
 
 /**
- * The secret that signs. It is the same each time, so that a developer copies it once, and it is good for nothing else: webhooks
- * have secrets of their own.
+ * Returns the secret that signs the events. Each run derives the same secret, so a developer copies it only once. No webhook uses
+ * this secret.
  */
 function secretOf(pepper: KeyObject): string {
   return createHmac('sha256', pepper).update('payments listen').digest('base64url')
@@ -154,7 +154,7 @@ function describe({ id, type, created, merchantId }: MerchantEvent, outcome: Out
 
 const TYPE_WIDTH = Math.max(...EVENT_TYPES.map(({ length }) => length))
 
-/** `payments trigger <event>`: makes an event happen for real at a test merchant. */
+/** `payments trigger <event>`: causes a real event at a test merchant. */
 export function triggerCommand(operator: Operator): Command {
   return toCommand(operator, {
     usage: 'trigger <event>',

@@ -15,7 +15,7 @@ import { name } from '../requests/fields.ts'
 import type { OperatorCommand } from './operator-command.ts'
 import { readId } from './read-options.ts'
 
-/** `payments merchants pricing`, `claim`, `tds`, `acquirer`, `bank` and `currency`: the settings that an operator decides for a merchant. */
+/** `payments merchants pricing`, `claim`, `tds`, `acquirer`, `bank`, `currency`: settings that only an operator changes. */
 export const merchantSettings: readonly OperatorCommand[] = [
   {
     usage: 'pricing <id>',

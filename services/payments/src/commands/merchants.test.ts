@@ -27,7 +27,7 @@ const { run, json, readJson } = commandRunner([merchantsCommand], () => ({
   generateApiKey: () => KEY,
 }))
 
-/** Returns what `merchants show` and `create` print of a merchant, one line each. */
+/** Returns the values that `merchants show` and `create` print for a merchant, by their labels. */
 const linesOf = (lines: readonly string[]) =>
   Object.fromEntries(lines.filter(Boolean).map((line) => line.split(/ {2,}/, 2) as [string, string]))
 
@@ -41,7 +41,7 @@ beforeAll(async () => {
 })
 
 describe('payments merchants list', () => {
-  // The address of the merchants that the test has begun with. Other tests make merchants with other addresses.
+  // Search for the email address of the two merchants above. Merchants of other tests have other addresses.
   const list = ['merchants', 'list', '--search', 'JOHN@'] as const
   const idsOf = async (...options: string[]) =>
     (await readJson(z.array(z.looseObject({ id: z.string() })), ...list, ...options)).map(({ id }) => id)

@@ -19,7 +19,7 @@ import { merchantSettings } from './merchant-settings.ts'
 import { commandGroup, type Operator, type OperatorCommand, toCommand } from './operator-command.ts'
 import { PAGE_OPTIONS, readId, readPage, readTest, readValues, TEST_OPTIONS, textOf } from './read-options.ts'
 
-/** `payments merchants …`: lists, shows and makes merchants, and changes the settings that an operator decides. */
+/** `payments merchants …`: lists, shows and creates merchants, and changes the settings that only an operator may change. */
 export function merchantsCommand(operator: Operator): Command {
   return commandGroup(operator, 'merchants', 'list, show, make and change merchants', [
     ...commands,
@@ -128,7 +128,7 @@ async function create(deps: OperatorDeps, { options, format }: CommandInput): Pr
   return { ...describeMerchant(created), key: merchant.key, app: app.id, ...(app.key ? { appKey: app.key } : {}) }
 }
 
-/** The members of the API, and the acquirer. */
+/** Returns the JSON of the API, plus the acquirer. */
 function viewForOperator({ merchant, acquirer }: MerchantForOperator) {
   return { ...viewMerchant(merchant), ...(acquirer === null ? {} : { acquirer }) }
 }
@@ -139,7 +139,7 @@ function describeMerchant({ merchant: { id, name, test, currency, balance, email
 
 const TEXT_LENGTH_MAX = 255
 
-/** `payments adjust <merchant> <amount> <text>`: changes a balance for another reason than a card or a bank. */
+/** `payments adjust <merchant> <amount> <text>`: changes a balance for a reason other than a card payment or a payout. */
 export function adjustCommand(operator: Operator): Command {
   return toCommand(operator, {
     usage: 'adjust <merchant> <amount> <text>',

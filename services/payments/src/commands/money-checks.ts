@@ -14,7 +14,7 @@ interface Subject {
   readonly now: () => Date
 }
 
-/** The data about currencies and banks, and when they were compared with their sources. */
+/** The embedded data about currencies and banks, with the day on which each was last compared with its source. */
 export const MONEY_DATA: readonly DatedData[] = [
   { name: 'currencies', asOf: currencies.asOf },
   { name: 'countries of SEPA', asOf: sepa.asOf },
@@ -25,7 +25,7 @@ export const MONEY_DATA: readonly DatedData[] = [
 
 const NAMED_MAX = 20
 
-/** The checks of rates, accounts, and data about currencies and banks, for `doctor`. */
+/** The checks of `doctor` for exchange rates, bank accounts, and the data about currencies and banks. */
 export const moneyChecks: readonly Check<Subject>[] = [
   {
     name: 'exchange rates',

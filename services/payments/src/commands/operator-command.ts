@@ -5,13 +5,13 @@ import { z } from 'zod'
 import { hasCardNumberDeep } from '../cards/clear-number.ts'
 import type { OperatorDeps } from '../deps.ts'
 
-/** The ways of operators' commands to open the service's data and to print. */
+/** The functions by which an operator's command opens the dependencies and prints. */
 export type Operator = common.Operator<OperatorDeps>
 
 /** One command of an operator, for example `payments apps hide <id>`. */
 export type OperatorCommand = common.OperatorCommand<OperatorDeps>
 
-/** A group of commands, such as `payments apps …`. */
+/** Returns a group of commands, such as `payments apps …`. */
 export function commandGroup(
   operator: Operator,
   name: string,
@@ -26,15 +26,15 @@ export function commandGroup(
   )
 }
 
-/** A single command, such as `payments prune`. It takes `--json`. */
+/** Returns a single command, such as `payments prune`, with the option `--json`. */
 export function toCommand(operator: Operator, command: OperatorCommand): Command {
   return common.toCommand({ ...operator, explain: explainRefusal }, withoutCardNumbers(command))
 }
 
-/** Options and words that are judged by a form of their own. */
+/** Arguments and options with a strict format of their own. Their values may look like card numbers. */
 const OWN_FORM: ReadonlySet<string> = new Set(['companyNumber', 'iban'])
 
-/** Refuses card numbers: words and options of operators are stored and shown like the texts of the API. */
+/** Refuses arguments and options that contain a card number, because they are stored and shown like texts from the API. */
 function withoutCardNumbers(command: OperatorCommand): OperatorCommand {
   return {
     ...command,
@@ -51,11 +51,11 @@ function withoutCardNumbers(command: OperatorCommand): OperatorCommand {
 const Fields = z.object({ fields: z.array(z.object({ field: z.string(), message: z.string() })) })
 
 /**
- * Returns an error with advice for an operator. It has:
- * - for a refused request, the fields and their problems
- * - for a statement that PostgreSQL refused to the login, the setting that the command needs
- * - for a statement that a server of the cluster did not answer, the command that names the server
- * - for another error, the error itself
+ * Returns the error that an operator sees:
+ * - If a request is refused, the error lists the fields and their problems.
+ * - If PostgreSQL denies permission, the error names the setting that the command needs.
+ * - If a server of the cluster does not answer, the error names the command that finds the server.
+ * - Otherwise the error is returned unchanged.
  */
 export function explainRefusal(error: unknown): unknown {
   const { fields = [] } = (error instanceof HttpError && Fields.safeParse(error.details).data) || {}

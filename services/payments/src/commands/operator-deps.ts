@@ -11,10 +11,10 @@ import { findPlacement, type Placement } from '../placement/placement.ts'
 import { createOperationGroup } from '../transactions/operation-group.ts'
 import { createWebhookSecrets } from '../webhooks/webhook-secret.ts'
 
-/** A statement of an operator may read all rows. */
+/** An hour, because a statement of an operator may read all rows. */
 const OPERATION_TIMEOUT_MS = 3_600_000
 
-/** Opens the dependencies of an operator's command. @throws Error when there is no database that it may change */
+/** Opens the dependencies of an operator's command. @throws Error for the reasons of `openOwnersDatabase` */
 export async function openOperatorDeps(config: PaymentsConfig): Promise<OperatorDeps> {
   const { database, placement } = await openOwnersDatabase(config)
   const meter = (await import('@opentelemetry/api')).createNoopMeter()
@@ -39,9 +39,9 @@ export async function openOperatorDeps(config: PaymentsConfig): Promise<Operator
 }
 
 /**
- * Opens the database for operators, with the login of `migrate`: the login of the service may not call their functions.
- * @throws Error behind a pooler that keeps no settings, where the service would refuse to start, when it is
- * another database than the service's, during a rebalance, or when migrations are pending
+ * Opens the database with the login of `migrate`, because the login of the service may not call the functions for operators.
+ * @throws Error if a pooler discards session settings, if the URLs of service and migrations lead to different databases, during
+ * a rebalance, or if migrations are pending
  */
 async function openOwnersDatabase(
   config: PaymentsConfig,

@@ -12,7 +12,7 @@ interface OtherCommandsOptions {
   readonly process: NodeJS.Process
 }
 
-/** All commands of the service except `serve`. */
+/** Returns all commands of the service except `serve`. */
 export function otherCommands({ load, now, process }: OtherCommandsOptions): CommandLoaders {
   const print = (line: string) => void process.stdout.write(`${line}\n`)
   const operator: Operator = {

@@ -40,14 +40,14 @@ const Exported = z.looseObject({ batch: z.string(), files: z.array(z.string()) }
 const Turn = z.looseObject({ payout: z.string().optional() })
 const DEBTOR = ['--name', 'Trestle', '--iban', 'DK50 0040 0440 1162 43'] as const
 
-/** Makes a live merchant with a payout that waits. Returns the ids of both. */
+/** Creates a live merchant with a payout that waits for its export. Returns the ids of both. */
 async function waitingPayout(changes: object): Promise<{ merchantId: string; payoutId: string }> {
   const merchantId = await payableMerchant(payments, app, 'EUR', changes)
   const [turn] = await readJson(z.array(Turn), 'payouts', 'run', '--merchant', merchantId)
   return { merchantId, payoutId: turn?.payout ?? '' }
 }
 
-/** Changes a merchant and its payouts by hand, and records the change, as a merchant of an older release was. */
+/** Sets the IBAN of a merchant and a payout by SQL and records both, like a merchant from an older release. */
 async function setStoredIban(merchantId: string, payoutId: string, iban: string): Promise<void> {
   const { db } = payments.database
   await db.transaction().execute(async (trx) => {
@@ -108,7 +108,7 @@ it('export: holds back what the bank would refuse by name, and pays the others',
     ['Thalassa AE', 'Yuriy EOOD'],
     `${outside.payoutId},${outside.merchantId},Boğaziçi,TR330006100519786457841326,EUR,98625`,
   ])
-  // A merchant whose account is mended is paid later.
+  // After its bank account is corrected, the merchant is paid by the next export.
   await run('merchants', 'bank', arabic.merchantId, 'DK5000400440116243', '--holder', 'Maktaba ApS')
   const later = await readJson(Exported, 'payouts', 'export', folder, ...DEBTOR)
   expect(await readFile(join(folder, later.files[0] ?? ''), 'utf8')).toContain('<Cdtr><Nm>Maktaba ApS</Nm></Cdtr>')
@@ -133,7 +133,7 @@ it('export: pays in the older version on the day that was asked for, and not on 
   expect(await readFile(join(folder, files[0] ?? ''), 'utf8')).toBe(text)
 })
 
-/** Makes a live merchant whose balance is in lev. Its row is written by hand, because no such merchant can be made any more. */
+/** Creates a live merchant with a balance in lev by SQL, because the service no longer accepts the lev. */
 async function createMerchantInLev(): Promise<string> {
   const { id } = await createTestMerchant(payments, app, { name: 'Лев ЕООД', bank: { iban: 'DK5000400440116243' } })
   await payments.database.db.transaction().execute(async (trx) => {
@@ -159,7 +159,7 @@ it('export: pays a merchant in lev in euro, whose captures and refunds go on in 
   await setClock(merchantId, 0n)
   const { batch, files } = await readJson(Exported, 'payouts', 'export', folder, ...DEBTOR)
   const xml = await readFile(join(folder, files[0] ?? ''), 'utf8')
-  // 1,955.83 less the fees of 1.35 % and 0.25 euro is 1,928.94 lev.
+  // BGN 1,955.83 less the fees of 1.35 % and EUR 0.25 is BGN 1,928.94, which is EUR 986.25.
   expect([/<InstdAmt.*?<\/InstdAmt>/.exec(xml)?.[0], /<Cdtr><Nm>.*?<\/Nm>/.exec(xml)?.[0]]).toEqual([
     '<InstdAmt Ccy="EUR">986.25</InstdAmt>',
     '<Cdtr><Nm>Lev EOOD</Nm>',

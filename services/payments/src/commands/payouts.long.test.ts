@@ -41,7 +41,7 @@ afterEach(async () => {
 })
 afterAll(() => payments.close())
 
-/** Empties tables, so that a test finds only its own merchants and payouts. */
+/** Empties tables so that a test finds only its own merchants and payouts. */
 async function removeAll(...tables: readonly (keyof PaymentsTables)[]): Promise<void> {
   await payments.database.db.transaction().execute(async (trx) => {
     await turnOffTriggers(trx)
@@ -51,14 +51,14 @@ async function removeAll(...tables: readonly (keyof PaymentsTables)[]): Promise<
 
 const { run, json, readJson } = commandRunner([payoutsCommand, merchantsCommand], () => operatorDeps(payments))
 
-/** Runs the job of the day with this schedule in the settings. */
+/** Runs the daily payout job with this schedule in the settings. */
 const payDaily = (schedule: 'off' | 'daily') => {
   const { deps, database } = payments
   const config = { ...deps.config, payouts: { ...deps.config.payouts, schedule } }
   return payOutDaily({ ...deps, db: database.db, config })
 }
 
-/** A live merchant with money that is due. */
+/** Creates a live merchant whose balance is due for a payout. */
 async function merchantWithMoney(currency: string, changes: object = {}): Promise<string> {
   const bank = { iban: 'DK5000400440116243' }
   const { id } = await createTestMerchant(payments, app, { currency, bank, name: 'Shop', ...changes })
@@ -230,7 +230,7 @@ describe('payments payouts', () => {
     )
   })
 
-  /** A batch of one payout, and a way to export a batch that somebody has forged. */
+  /** Exports a batch of one payout. Also returns a function that stores a forged batch and exports it again. */
   async function exportOne() {
     await run('payouts', 'run', '--merchant', await merchantWithMoney('EUR'))
     const { batch } = await readJson(Exported, 'payouts', 'export', folder, ...DEBTOR)
@@ -378,13 +378,13 @@ describe('payments payouts', () => {
 
   it('export: puts each payout into one batch when two run at once', async () => {
     for (const _ of [1, 2, 3]) await run('payouts', 'run', '--merchant', await merchantWithMoney('EUR'))
-    // The later one may find no payout, so that it makes no batch.
+    // The second export may find no payout and then makes no batch.
     const Counted = Exported.pick({ payouts: true })
     const both = await Promise.all([1, 2].map(() => readJson(Counted, 'payouts', 'export', folder, ...DEBTOR)))
     expect(both.reduce((sum, { payouts }) => sum + payouts, 0)).toBe(3)
   })
 
-  /** A payout that is in a file for the bank. */
+  /** Creates a payout that is in an exported file. */
   async function exportedPayout() {
     const merchantId = await merchantWithMoney('EUR')
     await run('payouts', 'run', '--merchant', merchantId)

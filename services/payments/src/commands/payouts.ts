@@ -21,7 +21,7 @@ import { type PayoutTurn, payOutMerchants } from '../use-cases/pay-out-merchants
 import { commandGroup, type Operator, type OperatorCommand } from './operator-command.ts'
 import { textOf } from './read-options.ts'
 
-/** `payments payouts …`: from balances to bank accounts. */
+/** `payments payouts …`: pays merchants out to their bank accounts, and records what the bank did. */
 export function payoutsCommand(operator: Operator): Command {
   return commandGroup(operator, 'payouts', 'pay merchants out, and record what the bank did', commands)
 }
@@ -77,7 +77,7 @@ const commands: readonly OperatorCommand[] = [
   },
 ]
 
-/** Each payout is recorded in its transaction. So a run that is killed leaves none that the audit log lacks. */
+/** Pays a merchant out and writes the audit log in one transaction, so a killed run leaves no payout unaudited. */
 function payAndRecord({ db }: Pick<OperatorDeps, 'db'>, call: PayOutCall): Promise<Judged<PaidOut>> {
   const { merchantId } = call
   return db.transaction().execute(async (trx) => {
@@ -90,7 +90,7 @@ function payAndRecord({ db }: Pick<OperatorDeps, 'db'>, call: PayOutCall): Promi
   })
 }
 
-/** The SQL function adds the row to the audit log. */
+/** Closes a payout. The SQL function writes the audit log. */
 async function closePayout({ pools }: OperatorDeps, id: string, outcome: 'settled' | 'failed'): Promise<object> {
   const closed = await callClosePayout(pools, { id, outcome })
   if (closed.verdict === 'not-found') throw new Error(`there is no payout ${id}`)
@@ -99,8 +99,8 @@ async function closePayout({ pools }: OperatorDeps, id: string, outcome: 'settle
 }
 
 /**
- * Writes whole files to the disk before the payouts are marked, and renames them afterwards. So a missing or full
- * folder leaves everything as it was. After a crash in between, `--again` writes the same files.
+ * Writes the complete files under temporary names, then marks the payouts, then renames the files. If the folder is missing or
+ * full, no payout is marked. After a crash between these steps, `--again` writes the same files.
  */
 async function exportToFolder({ db, config, now }: OperatorDeps, { words, options }: CommandInput): Promise<object> {
   const [folder = ''] = words

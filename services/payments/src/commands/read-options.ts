@@ -11,7 +11,7 @@ export const LIMIT_OPTION = numberOption('--limit <rows>', `how many rows, 1 to 
   usual: ROWS,
 })
 
-/** The options of a command that lists pages, newest first. */
+/** The options of a command that lists pages. Newest rows come first. */
 export const PAGE_OPTIONS: readonly Option[] = [
   LIMIT_OPTION,
   new Option('--before <id>', 'only rows before this id in the list, for the next page'),
@@ -22,31 +22,31 @@ export const TEST_OPTIONS: readonly Option[] = [
   new Option('--live', 'only live merchants'),
 ]
 
-/** Reads `PAGE_OPTIONS`: how many rows, and the id before which they begin. @throws Error for a malformed id */
+/** Reads the number of rows, and the id that precedes the page. @throws Error if the id is malformed */
 export function readPage({ limit, before }: CommandInput['options']): { limit: number; before: string | undefined } {
   return { limit: Number(limit), before: before === undefined ? undefined : readId('--before', before) }
 }
 
-/** The choice of `TEST_OPTIONS`. Undefined: both. */
+/** Reads `TEST_OPTIONS`. Returns `undefined` if both test and live merchants are chosen. */
 export function readTest({ test, live }: CommandInput['options']): boolean | undefined {
   if (test === true) return true
   return live === true ? false : undefined
 }
 
-/** Reads an id, in lower case. @throws Error with the name of the option or argument when the text is no id */
+/** Reads an id in lower case. @throws Error with the name of the option if the text is not an id */
 export function readId(name: string, value: unknown): string {
   const id = String(value).toLowerCase()
   if (!/^[0-9a-f]{24}$/.test(id)) throw new Error(`${name} must be 24 hexadecimal digits`)
   return id
 }
 
-/** The text of an option. Undefined when it was not given. */
+/** Returns the text of an option. Returns `undefined` if the option is not given. */
 export function textOf(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined
 }
 
 /**
- * Judges values by the schema of the request that has the same effect.
+ * Validates values by the schema of the API request with the same effect.
  * @param names the option of each field, by its path: `{ 'company.country': '--country' }`
  * @throws Error naming the option of the first field that the schema refuses
  */

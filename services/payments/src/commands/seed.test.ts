@@ -49,7 +49,7 @@ const transaction = {
   card,
   operations: [{ capture: 600 }, { refund: 100 }, { void: 50 }],
 }
-/** A capture in a trail, at the embedded rate. */
+/** The expected trail entry of a capture, with the exchange rate of the test data. */
 const shownCapture = (fields: { readonly amount: number; readonly [field: string]: unknown }) =>
   trailEntry({ capture: true, lineId: anyId, exchange: { rate: '7.456', date: '2024-03-01' }, ...fields })
 const whole = { apps: [app], merchants: [merchant], transactions: [transaction] }
@@ -172,7 +172,7 @@ describe('payments seed', () => {
         sourceTransactionId: below.id,
       }),
     })
-    // The seeded id is ahead of the clock, and later ids are greater even so.
+    // The time in the seeded id is in the future. Even so, the service makes later ids greater.
     expect(id > below.id).toBe(true)
   })
 })

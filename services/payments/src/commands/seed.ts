@@ -4,7 +4,7 @@ import { readSeedFile } from '../seed/seed-file.ts'
 import { seed } from '../use-cases/seed.ts'
 import { type Operator, toCommand } from './operator-command.ts'
 
-/** `payments seed <file>`: objects with given ids and keys, for development and tests of clients. */
+/** `payments seed <file>`: inserts objects with given ids and keys, for development and for tests of clients. */
 export function seedCommand(operator: Operator): Command {
   return toCommand(operator, {
     usage: 'seed <file>',

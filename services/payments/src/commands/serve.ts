@@ -24,12 +24,13 @@ import { startSimulatedDisputes } from '../use-cases/simulate-dispute.ts'
 import { startSnapshots } from '../use-cases/snapshot-accounts.ts'
 import { startOperations } from '../use-cases/submit-operation.ts'
 
-/** The time that telemetry and the database get to close after the jobs, in milliseconds. */
+/** The time in milliseconds in which telemetry and the database must close after the jobs have stopped. */
 const CLOSE_MS = 3_000
 
 /**
  * Waits for the database, migrates, and serves until a signal ends the process.
- * @throws Error naming the file when the log cannot be written, and an error of the start, once it is logged
+ * @throws Error naming the log file if it cannot be written
+ * @throws the error of a failed start, after it is logged
  */
 export async function serve(config: PaymentsConfig, process: NodeJS.Process): Promise<void> {
   const log = createPaymentsLog(config)
@@ -43,7 +44,7 @@ async function start(config: PaymentsConfig, log: ServiceLogger, process: NodeJS
       'keys made for this run only: what they protect is lost at its end',
     )
   }
-  // At the same time: one waits for the database, the other loads libraries.
+  // Run both in parallel, because one loads libraries while the other waits for the database.
   const [telemetry] = await Promise.all([
     openPaymentsTelemetry(config),
     prepareDatabase({
@@ -71,7 +72,7 @@ async function start(config: PaymentsConfig, log: ServiceLogger, process: NodeJS
     log,
     readiness: deps.readiness,
     start: async (answered) => {
-      // Opened before the first request is answered: requests send jobs.
+      // Open the queue before the first request is answered, because requests send jobs.
       await deps.jobs.open(answered)
       const port = await deps.metrics.listen()
       if (port !== undefined) log.logger.info({ port }, 'metrics listening')
@@ -92,7 +93,7 @@ type WorkDeps = RowDeps &
   Pick<ProcessDeps, 'config' | 'acquirers' | 'mailer' | 'webhooks'> &
   Pick<ProcessDeps, 'rateLimits' | 'logger' | 'meter' | 'now'>
 
-/** Starts the background work of a process, once its queue is open. `serve` starts the clean-up afterwards. */
+/** Starts the background work of a process. The queue must be open. `serve` starts the clean-up afterwards. */
 export async function startWork(deps: WorkDeps): Promise<void> {
   if (deps.mailer) {
     await startInvitationMails(deps, deps.mailer)
@@ -111,7 +112,7 @@ export async function startWork(deps: WorkDeps): Promise<void> {
   deps.outbox.start()
 }
 
-/** Stops the background work within so many milliseconds. */
+/** Stops the background work, and waits at most `withinMs` milliseconds for running jobs. */
 export async function stopWork({ jobs, outbox }: QueueDeps, withinMs: number): Promise<void> {
   await outbox.stop()
   await jobs.close(withinMs)

@@ -18,7 +18,7 @@ const { run } = commandRunner([tasksCommand, cleanUpCommand], () => operatorDeps
 
 describe('payments tasks', () => {
   const { jobSchema } = createNames('payments')
-  /** A job as a worker has left it. */
+  /** Inserts a job in the state in which a worker leaves it. */
   const addJob = async (name: string, state: string, message = 'no room') => {
     await sql`
       INSERT INTO ${sql.id(jobSchema, 'job')} (name, state, source_name, source_output, data)

@@ -10,7 +10,7 @@ export function tasksCommand(operator: Operator): Command {
   return commandGroup(operator, 'tasks', 'list background work, and retry dead jobs', commands)
 }
 
-/** `payments prune`: deletes expired and old rows, as the service does every hour. */
+/** `payments prune`: deletes expired and old rows. The service does the same every hour. */
 export function cleanUpCommand(operator: Operator): Command {
   return toCommand(operator, {
     usage: 'prune',

@@ -23,7 +23,7 @@ import { viewTransaction } from '../transactions/transaction-view.ts'
 import { commandGroup, type Operator, type OperatorCommand } from './operator-command.ts'
 import { PAGE_OPTIONS, readId, readPage } from './read-options.ts'
 
-/** `payments transactions …`: the payments of customers of all merchants. */
+/** `payments transactions …`: lists and shows the transactions of all merchants. */
 export function transactionsCommand(operator: Operator): Command {
   return commandGroup(operator, 'transactions', 'list and show transactions', commands)
 }
@@ -99,7 +99,7 @@ function describeTransaction(transaction: Transaction) {
   }
 }
 
-/** One word for people. Programs read the amounts. */
+/** Returns a status for the printed table. Programs read the amounts instead. */
 function statusOf({ errorCode, amount, captured, refunded, voided, disputed }: Transaction): string {
   if (errorCode !== null) return 'failed'
   if (disputed > 0n) return 'disputed'
@@ -108,7 +108,7 @@ function statusOf({ errorCode, amount, captured, refunded, voided, disputed }: T
   return voided > 0n && voided === amount ? 'voided' : 'authorized'
 }
 
-/** `payments attempts …`: authorizations without a known outcome. */
+/** `payments attempts …`: lists and resolves authorizations without a known outcome. */
 export function attemptsCommand(operator: Operator): Command {
   return commandGroup(operator, 'attempts', 'list and resolve authorizations without a known outcome', attemptCommands)
 }
@@ -156,7 +156,7 @@ async function giveBack(deps: OperatorDeps, attempt: UnsettledAttempt): Promise<
   }
 }
 
-/** `payments exceptions …`: answers of acquirers that contradict the books. */
+/** `payments exceptions …`: lists and closes answers of acquirers that contradict the books. */
 export function exceptionsCommand(operator: Operator): Command {
   return commandGroup(
     operator,

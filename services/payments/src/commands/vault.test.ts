@@ -26,7 +26,7 @@ beforeEach(async () => {
 afterEach(() => payments.close())
 
 const Turn = z.object({ rotated: z.number(), webhooks: z.number() })
-/** Sums what several answers of `vault rotate` count. */
+/** Adds up one count over several answers of `vault rotate`. */
 const sumOf = (name: 'rotated' | 'webhooks', turns: readonly unknown[]): number =>
   turns.reduce<number>((sum, turn) => sum + Turn.parse(turn)[name], 0)
 
@@ -87,11 +87,11 @@ describe('payments vault', () => {
     const { webhook } = created.json()
     await payments.app.inject({ ...request, url: `${url}/${webhook.id}/secrets` })
     const rowOf = () => db.selectFrom('webhooks').selectAll().where('id', '=', webhook.id).executeTakeFirstOrThrow()
-    // An earlier version encrypted secrets with the pepper, under the id 0.
+    // An earlier release encrypted webhook secrets with the pepper, under the key id 0.
     const peppered = secretsOf({ id: 0, key: pepper }).encrypt('of the pepper', id)
     await db.updateTable('webhooks').set({ secret_sealed: peppered }).where('id', '=', webhook.id).execute()
 
-    // A vault key with the same id is another key.
+    // A vault key may have the id 0 too, but is a different key.
     const [zero, both] = [{ id: 0, key: Buffer.alloc(32, 3) }, [fresh, old] as const]
     expect(secretsOf(zero, old).decrypt(peppered, id)).toBe('of the pepper')
     expect(secretsOf(zero, old).isCurrent(peppered, id)).toBe(false)

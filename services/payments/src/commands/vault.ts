@@ -4,7 +4,7 @@ import { rotateVault } from '../use-cases/rotate-vault.ts'
 import { countKeyUses } from '../vault/rotation-repository.ts'
 import { commandGroup, type Operator, type OperatorCommand } from './operator-command.ts'
 
-/** `payments vault …`: the keys that encrypt card numbers and secrets of webhooks. */
+/** `payments vault …`: manages the keys that encrypt card numbers and webhook secrets. */
 export function vaultCommand(operator: Operator): Command {
   return commandGroup(
     operator,

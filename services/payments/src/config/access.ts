@@ -19,9 +19,9 @@ export const registrationSettings = group('Apps', {
 })
 
 export interface RegistrationConfig {
-  /** The people who may make an app: anybody, anybody with a code of the operator, or only the operator. */
+  /** Who may register an app: anybody (`open`), anybody with a code (`invited`), or only the operator (`closed`). */
   readonly registration: 'closed' | 'invited' | 'open'
-  /** The days after which an app without merchants is deleted when nobody uses it; 0: never. */
+  /** The days after which an unused app without merchants is deleted. 0 means never. */
   readonly unusedAppDays: number
 }
 
@@ -36,7 +36,7 @@ export function toRegistrationConfig({
 }
 
 /**
- * Settings of the sign-in service whose access tokens users call with (reference: Tokens of users;
+ * Settings of the sign-in service whose access tokens users send to payments (reference: Tokens of users;
  * docs/settings/payments.md).
  */
 export const signInSettings = group('Signed-in users', {
@@ -74,7 +74,7 @@ export interface SignInConfig {
   readonly audience: string | undefined
 }
 
-/** Returns the service that signs tokens of users. Undefined: users cannot call. */
+/** Returns the service that signs the access tokens of users. Returns `undefined` if users cannot call the API. */
 export function toSignInConfig({
   USER_JWKS_URL: jwksUrl,
   USER_ISSUER: issuer,
@@ -109,7 +109,7 @@ function amounts() {
 type OperatorValues = SettingValues<typeof operatorSettings>
 
 export interface OperatorsConfig {
-  /** Undefined: there is no operator API. */
+  /** `undefined` if there is no operator API. */
   readonly operators: OperatorConfig | undefined
   readonly refundLimits: RefundLimits
 }

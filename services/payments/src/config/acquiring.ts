@@ -5,10 +5,10 @@ import { namesLoopback } from '@trestle/common/outbound/address-rules.ts'
 import { z } from 'zod'
 import { type FileForm, PAIN_VERSIONS, type PayerAddress, toTownName } from '../payouts/pain-001.ts'
 
-/** The address of an acquirer, and the secret that both sides share. */
+/** The address of an acquirer, and the secret that payments and the acquirer share. */
 interface AcquirerAddress {
   readonly name: string
-  /** The URL without its secret. */
+  /** The URL without the secret. */
   readonly url: string
   readonly secret: string
 }
@@ -54,22 +54,22 @@ export const acquiringSettings = group('Acquirers and payouts', {
   ALLOW_SEED: flag().prefault('false').describe('Let `payments seed` insert objects with given ids and keys.'),
 })
 
-/** The days after which acquiring gives something up. */
+/** Time limits of acquiring, in days. */
 export interface DayLimits {
-  /** The days after which an authorization expires; 0: never. */
+  /** The days after which an authorization expires. 0 means never. */
   readonly authorizationExpiryDays: number
-  /** The days within which an acquirer must accept a capture, refund or void. Jobs try for longer than a day. */
+  /** The days in which an acquirer must accept an operation. Jobs retry for longer than a day. */
   readonly confirmationDays: number
-  /** The days after which an exchange rate is too old for live money. */
+  /** The days after which an exchange rate is too old for live merchants. */
   readonly rateAgeDaysMax: number
 }
 
-/** The settings of acquirers and payouts. Delays are days. */
+/** The settings of acquirers and payouts. Delays are in days. */
 export interface AcquiringConfig {
   readonly acquirers: readonly AcquirerAddress[]
   readonly payouts: {
     readonly schedule: 'daily' | 'off'
-    /** In major units of the merchant's currency. */
+    /** The smallest payout, in major units of the merchant's currency. */
     readonly minimumMajorUnits: number
     readonly delayDays: {
       readonly live: number
@@ -77,7 +77,7 @@ export interface AcquiringConfig {
     }
     readonly version: FileForm['version']
     readonly timeZone: string
-    /** The place of the payer, for transfers over the border of the EEA. */
+    /** The address of the payer, which banks require for transfers to countries outside the EEA. */
     readonly address: PayerAddress | undefined
   }
   readonly seedAllowed: boolean
@@ -102,7 +102,7 @@ export function toAcquiringConfig(values: SettingValues<typeof acquiringSettings
 const MALFORMED = 'must be name=https://:secret@host/path,… with each name once'
 const UNPROTECTED = 'must be https, except for this machine (127.0.0.1, ::1, localhost): card numbers travel there'
 
-/** A town and a country of ISO 3166, as a bank file has them. */
+/** A setting with a town and an ISO 3166 country code, in the form that bank files need. */
 function payerAddress() {
   const problem = 'must be a town in letters that Latin letters can stand for, and a country, such as København, DK'
   return parsed({ form: 'town and country, such as `København, DK`', problem }, (value): PayerAddress | undefined => {
@@ -112,7 +112,7 @@ function payerAddress() {
   })
 }
 
-/** A name of the time zone database, or an offset such as `+02:00`. */
+/** A setting with a name from the time zone database, or an offset such as `+02:00`. */
 function timeZone() {
   const problem = 'must be a time zone such as Europe/Copenhagen'
   return parsed({ form: 'time zone, such as `Europe/Copenhagen`', problem }, (value) => {
@@ -124,7 +124,7 @@ function timeZone() {
   })
 }
 
-/** `name=https://:secret@host/path,…`: each name once. */
+/** A setting with a list of acquirers: `name=https://:secret@host/path,…`. Each name may occur once. */
 function acquirers() {
   return z
     .string()
@@ -140,13 +140,13 @@ function acquirers() {
     })
 }
 
-/** Whether card data sent there stays on this machine or travels under TLS. */
+/** Returns whether card data on the way to this address stays on this machine or is protected by TLS. */
 function isProtected(address: string): boolean {
   const { protocol, hostname } = new URL(address)
   return protocol === 'https:' || namesLoopback(hostname.replace(/^\[|\]$/g, ''))
 }
 
-/** `payments merchants acquirer` takes `none` for no acquirer. */
+/** Reserved names. `payments merchants acquirer` takes `none` to remove the acquirer. */
 const TAKEN_NAMES: ReadonlySet<string> = new Set(['simulator', 'none'])
 
 function readAcquirer(text: string): AcquirerAddress | undefined {
@@ -179,7 +179,7 @@ export const postingSettings = group('Captures, refunds and exchange rates', {
 })
 
 export interface PostingConfig {
-  /** Whether one call of the database may contain operations of several merchants. Undefined: as the database permits. */
+  /** Whether one database call may contain operations of several merchants. `undefined` if the database decides. */
   readonly batchScope: 'any' | 'merchant' | undefined
   readonly rateTerms: {
     readonly marginBasisPoints: number
@@ -187,7 +187,7 @@ export interface PostingConfig {
   }
 }
 
-/** Returns the settings of captures, refunds and voids. The margin is in basis points, the age of rates in days. */
+/** Returns the settings of operations: the margin in basis points, the maximum age of rates in days. */
 export function toPostingConfig(values: SettingValues<typeof postingSettings>): PostingConfig {
   return {
     batchScope: values.BATCH,

@@ -20,13 +20,13 @@ export const checkoutSettings = group('Checkout', {
 
 export interface CheckoutConfig {
   readonly checkout: {
-    /** The URL of the payment page, as customers reach it. */
+    /** The public URL of the payment page. */
     readonly posUrl: string
-    /** A host whose root is that page too. */
+    /** The host at whose root the payment page is served too. */
     readonly posHost: string | undefined
-    /** The host whose root is the vault. */
+    /** The host at whose root the vault is served. */
     readonly vaultHost: string | undefined
-    /** Whether live card data must come by TLS. */
+    /** Whether live card data must arrive by TLS. */
     readonly requireTls: boolean
   }
 }

@@ -31,7 +31,7 @@ export const messageRules: readonly Rule<Pick<MessageValues, 'SMTP_URL' | 'MAIL_
 ]
 
 export interface MessageConfig {
-  /** Undefined: mails wait in the queue. */
+  /** `undefined` if no mail server is set. Mails then wait in the queue. */
   readonly smtp:
     | {
         readonly url: string
@@ -41,9 +41,9 @@ export interface MessageConfig {
       }
     | undefined
   readonly webhooks: {
-    /** For test merchants. */
+    /** Whether webhooks of test merchants may use plain HTTP. */
     readonly allowHttp: boolean
-    /** Hosts, addresses and networks of the operator's own network that may have webhooks. */
+    /** Internal hosts, addresses and networks of the operator to which webhooks may lead. */
     readonly allowedHosts: readonly string[]
   }
 }

@@ -6,7 +6,7 @@ import { readMoney } from '../money/minor-units.ts'
 
 const BASIS_POINTS_MAX = 10_000
 
-/** The fees that a merchant has from its creation, until the operator changes them. */
+/** The fees of a new merchant, until the operator changes them. */
 export const pricingSettings = group('Fees of new merchants', {
   FEE_RATE_BPS: integer(0, BASIS_POINTS_MAX, 'basis points').prefault('135').describe('Share of each capture.'),
   FEE_FLAT: money().prefault('EUR:25').describe('Fixed part of the fee of each capture.'),
@@ -17,12 +17,12 @@ export interface PricingConfig {
   readonly pricing: Pricing
 }
 
-/** Returns the prices of new merchants: `rate` in basis points, the others as amounts of money. */
+/** Returns the fees of new merchants. `rate` is in basis points, and the other fees are amounts of money. */
 export function toPricingConfig(values: SettingValues<typeof pricingSettings>): PricingConfig {
   return { pricing: { rate: values.FEE_RATE_BPS, flat: values.FEE_FLAT, dispute: values.FEE_DISPUTE } } as const
 }
 
-/** `EUR:25`: an amount in minor units. */
+/** A setting with an amount in minor units, such as `EUR:25`. */
 function money() {
   const problem = 'must be a currency and minor units, such as EUR:25'
   return parsed({ form: 'currency and minor units, such as `EUR:25`', problem }, readMoney)

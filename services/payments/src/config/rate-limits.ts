@@ -5,7 +5,7 @@ import { limitStoreSettings } from '@trestle/rate-limits/limit-settings.ts'
 
 const EVENTS_MAX = 1_000_000
 
-/** The number of times that something may happen. 0 switches a limit off (reference: Rate limits). */
+/** The settings of rate limits. 0 switches a limit off (reference: Rate limits). */
 export const rateLimitSettings = group(
   { title: 'Limits', about: '0 lifts a limit. An IPv6 network of 64 bits counts as one address.' },
   {
@@ -32,7 +32,7 @@ export const rateLimitSettings = group(
   },
 )
 
-/** The most events of a kind in the time of its name, for one key or address. 0 switches a limit off. */
+/** The most events for one key or address in the time that the field name states. 0 switches a limit off. */
 export interface RateLimitConfig {
   readonly requestsPerSecond: number
   readonly appsPerMinute: number

@@ -21,7 +21,7 @@ import { messageSettings } from './messages.ts'
 import { pricingSettings } from './pricing.ts'
 import { rateLimitSettings } from './rate-limits.ts'
 
-/** Bytes of a key of AES-256 and of the MAC of API keys, before base64. */
+/** The length of an AES-256 key and of the MAC key of API keys, in bytes before base64. */
 export const KEY_BYTES = 32
 
 const processSettings = group('Address and process', {
@@ -29,7 +29,7 @@ const processSettings = group('Address and process', {
     .prefault('8082')
     .meta({ aliases: ['PORT'], description: 'Port of the API. 0 takes a free one.' }),
   HOST: text().prefault('127.0.0.1').describe('Address to bind.'),
-  // Paths are appended to the URL, so a slash at its end would be doubled.
+  // Remove a slash at the end, because paths that begin with a slash are appended.
   BASE_URL: url()
     .transform((value) => value.replace(/\/+$/, ''))
     .describe("The service's own public address."),
@@ -87,7 +87,7 @@ const keySettings = group('Keys', {
     .describe('Make keys that are missing at start, and forget them when the process ends. For development only.'),
 })
 
-/** Every setting of the service, by its name without the prefix PAYMENTS_. */
+/** All settings of the service, by name without the prefix PAYMENTS_. */
 export const settings = {
   ...processSettings,
   ...storageSettings,
@@ -112,7 +112,7 @@ function vaultKeys() {
   )
 }
 
-/** A setting with the URL of a database, as `databaseUrl` reads it, with any number of hosts. */
+/** A setting with the URL of a database, like `databaseUrl`, but with any number of hosts. */
 function databaseUrls() {
   const problem = 'must be a postgres:// connection string, with one host or several'
   return parsed(

@@ -40,14 +40,14 @@ const step = fc.oneof(
 )
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never
 
-/** A transaction with its disputes in the models. */
+/** The model of a transaction and its disputes. */
 interface State {
   amounts: Amounts
   trailLength: number
   readonly disputes: Dispute[]
 }
 
-/** Takes a step in the database and in the model, and compares the results. */
+/** Runs a step in the database and in the model, and compares the results. */
 async function take(transactionId: string, state: State, next: Step): Promise<void> {
   const { pools } = payments.database
   if (next.step === 'open') {

@@ -28,7 +28,7 @@ interface DisputeColumns {
 const COLUMNS = `id, merchant_id, transaction_id, amount, currency AS dispute_currency, excess, reason_code, reason_title, due, status, resolved, created`
 const source = { table: 'disputes', columns: () => columnsOfRow('r', COLUMNS) }
 
-/** A dispute to open. `dispute` is null when only access is checked. */
+/** A dispute to open. `dispute` is `null` if only access is checked. */
 export interface OpenDisputeCall extends CallerColumns {
   readonly transactionId: string
   readonly dispute: NewDispute | null
@@ -52,8 +52,8 @@ const openQuery = routeByTenant(
 )
 
 /**
- * `possible`: the most that can be disputed, in minor units of `currency`, the currency of the transaction. `no-rate`: the
- * currency of the dispute cannot be exchanged.
+ * The result of opening a dispute. `possible` is the most that can be disputed, in minor units of the transaction's currency.
+ * `no-rate` means that no exchange rate exists for the currency of the dispute.
  */
 export type OpenedDispute =
   | { readonly verdict: 'opened'; readonly dispute: Dispute }
@@ -61,8 +61,8 @@ export type OpenedDispute =
   | { readonly verdict: 'no-rate' | 'too-many-open' }
 
 /**
- * Opens a dispute in one call, and reserves its amount. A caller may dispute captured money alone; an acquirer and an operator
- * report more, too. A repeat gets the same dispute.
+ * Opens a dispute in one database call and reserves its amount. A caller of the API may dispute only captured money. An acquirer
+ * or an operator may report a larger amount. An idempotent request returns the same dispute.
  */
 export async function callOpenDispute(pools: Pools, input: OpenDisputeCall): Promise<Judged<OpenedDispute>> {
   const row = await pools.write.one(openQuery, input)
@@ -77,7 +77,7 @@ function toOpenedDispute(row: OpenRow): OpenedDispute | undefined {
   return row.id === null ? undefined : { verdict: 'opened', dispute: toDispute(row) }
 }
 
-/** A dispute to close, and its outcome, which is null when only access is checked. */
+/** A dispute to close, and its outcome. The outcome is `null` if only access is checked. */
 export interface CloseDisputeCall extends CallerColumns {
   readonly disputeId: string
   readonly outcome: 'won' | 'lost' | null
@@ -99,14 +99,14 @@ const closeQuery = routeByTenant(
 )
 
 /**
- * `conflict`: the dispute was closed with the other outcome. `trail-full`: the trail of its transaction takes
- * no more entries.
+ * The result of closing a dispute. `conflict`: the dispute was closed with the other outcome. `trail-full`: the trail of its
+ * transaction cannot take another entry.
  */
 export type ClosedDispute =
   | { readonly verdict: 'closed'; readonly dispute: Dispute }
   | { readonly verdict: 'conflict' | 'trail-full' }
 
-/** Closes a dispute as won or lost in one call. The same outcome again changes nothing. */
+/** Closes a dispute as won or lost in one database call. Closing it again with the same outcome changes nothing. */
 export async function callCloseDispute(pools: Pools, input: CloseDisputeCall): Promise<Judged<ClosedDispute>> {
   const row = await pools.write.one(closeQuery, input)
   const [verdict] = splitVerdict(row.verdict, ['conflict', 'trail-full'])
@@ -120,8 +120,8 @@ function toClosedDispute(row: ClosedDisputeRow): ClosedDispute | undefined {
 }
 
 /**
- * A dispute of more than was captured, for a mail to its merchant. Amounts are minor units of `currency`, and `worth` of
- * `balanceCurrency`.
+ * A dispute of more than the captured amount, for a mail to its merchant. Amounts are minor units of `currency`. `worth` is in
+ * minor units of `balanceCurrency`.
  */
 export interface ExcessDispute {
   readonly merchantId: string
@@ -131,7 +131,7 @@ export interface ExcessDispute {
   readonly amount: bigint
   readonly excess: bigint
   readonly currency: string
-  /** The worth of the excess, which payouts hold back, in minor units of `balanceCurrency`, that of the merchant. */
+  /** The worth of the excess, in minor units of the merchant's `balanceCurrency`. Payouts hold this amount back. */
   readonly worth: bigint
   readonly balanceCurrency: string
   readonly due: Date
@@ -152,7 +152,7 @@ const excessQuery = routeByTenant(
   ({ merchantId }) => merchantId,
 )
 
-/** A dispute with an excess. Undefined for any other. */
+/** Returns a dispute that has an excess. Resolves to `undefined` if the dispute has none. */
 export function findExcessDispute(
   pools: Pools,
   input: { readonly merchantId: string; readonly disputeId: string },
@@ -163,8 +163,8 @@ export function findExcessDispute(
 const readQuery = findBelowMerchant<DisputeColumns>('read_dispute', source)
 
 /**
- * A dispute by its id, for members of its merchant: `not-found` for an unknown id, `forbidden` for a caller
- * who is no member, both without the dispute.
+ * Returns a dispute by its id, for members of its merchant. The verdict is `not-found` for an unknown id and `forbidden` for a
+ * caller who is not a member. Neither includes the dispute.
  */
 export async function readDispute(
   pools: Pools,
@@ -182,8 +182,8 @@ const ofTransaction = listBelowMerchant<BelowListInput & { transactionId: string
 )
 
 /**
- * A page of the disputes of a merchant, or of one of its transactions, for its members. At most `limit`, by id in the order of
- * `input`.
+ * Returns a page of the disputes of a merchant or of one of its transactions, for members of the merchant. The page has at most
+ * `limit` disputes, by id in the order of `input`.
  */
 export async function listDisputes(
   pools: Pools,
@@ -209,7 +209,7 @@ export async function listAllDisputes(pools: Pools, input: ListOfAllInput): Prom
   return (await allDisputes(pools, input)).map(toDispute)
 }
 
-/** A dispute of any merchant by its id, for an operator. Undefined for an unknown id. */
+/** Returns a dispute of any merchant by its id, for an operator. Resolves to `undefined` if the id is unknown. */
 export async function findDisputeOfAll(pools: Pools, id: string): Promise<Dispute | undefined> {
   return (await listAllDisputes(pools, { ...ONE_ROW, filters: { id } }))[0]
 }

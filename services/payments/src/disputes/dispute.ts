@@ -6,39 +6,39 @@ export interface Dispute {
   readonly id: string
   readonly merchantId: string
   readonly transactionId: string
-  /** Minor units of `currency`, which the issuer chooses. */
+  /** Minor units of `currency`. The issuer chooses the currency. */
   readonly amount: bigint
   readonly currency: string
-  /** The part of the amount beyond the sum that was captured and not refunded; mostly 0. */
+  /** The part of the amount above the money that was captured and not refunded. Usually 0. */
   readonly excess: bigint
   readonly reason: { readonly code: number; readonly title: string }
-  /** The end of the time in which the merchant may contest it. */
+  /** The time until which the merchant may contest the dispute. */
   readonly due: Date
   readonly status: 'open' | 'won' | 'lost'
   readonly resolved: Date | null
   readonly created: Date
 }
 
-/** The amount that is disputed, and the reason, by the numbers of the reference (reference: Disputes). */
+/** The disputed amount and its reason, by the codes of the reference (reference: Disputes). */
 export interface NewDispute {
-  /** Minor units. Absent: all that can be disputed. */
+  /** Minor units. If absent, everything that can be disputed. */
   readonly amount?: number | undefined
-  /** Absent: the currency of the transaction. */
+  /** If absent, the currency of the transaction. */
   readonly currency?: string | undefined
   readonly reasonCode: number
   readonly reasonTitle: string
-  /** The acquirer's reference, without the name of the acquirer. A dispute with the same reference is opened once. */
+  /** The acquirer's own reference, without the name of the acquirer. A second dispute with the same reference is not opened. */
   readonly acquirerRef?: string | undefined
 }
 
-/** Why a customer disputes a payment, or why a scheme takes one for fraud. */
+/** A reason for which a customer disputes a payment, or for which a scheme considers it fraud. */
 export interface Reason {
-  /** The number that the schemes have given it. */
+  /** The number that the schemes use. */
   readonly code: number
   readonly title: string
 }
 
-/** The reason of a dispute whose acquirer names none. */
+/** The reason of a dispute if the acquirer states none. */
 export const DEFAULT_REASON = { reasonCode: 4853, reasonTitle: 'Cardholder dispute' } as const
 
 /** The reasons of customers (reference: Disputes). The default comes first. */
@@ -54,7 +54,7 @@ export const DISPUTE_REASONS: readonly Reason[] = [
   { code: 4837, title: 'No cardholder authorization' },
 ]
 
-/** The title of a reason (reference: Disputes). Undefined for an unknown code. */
+/** Returns the title of a reason (reference: Disputes). Returns `undefined` if the code is unknown. */
 export function reasonTitle(code: number): string | undefined {
   return DISPUTE_REASONS.find((reason) => reason.code === code)?.title
 }
@@ -64,19 +64,19 @@ const reasonCode = z
   .refine((code) => reasonTitle(code) !== undefined, { error: FIELD_TEXTS.notReason, params: { code: 'UNKNOWN' } })
   .meta({ enum: DISPUTE_REASONS.map(({ code }) => code) })
 
-/** A new dispute, as requests name it (reference: Test endpoints). */
+/** The body of a request for a new dispute (reference: Test endpoints). */
 export const DisputeBody = z.object({
   amount: amount().optional(),
   reason: z.object({ code: reasonCode.optional() }).optional(),
 })
 
-/** The dispute that a request asks for. A reason that it does not give is the default one. */
+/** Returns the dispute that a request describes. A missing reason becomes the default reason. */
 export function toNewDispute({ amount, reason }: z.output<typeof DisputeBody>): NewDispute {
   const code = reason?.code ?? DEFAULT_REASON.reasonCode
   return { amount, reasonCode: code, reasonTitle: reasonTitle(code) ?? '' }
 }
 
-/** The JSON of a dispute, the same in lists and alone (reference: Other objects). */
+/** The JSON of a dispute, both in lists and as a single object (reference: Other objects). */
 export const DisputeView = z
   .object({
     id: z.string(),
@@ -93,7 +93,7 @@ export const DisputeView = z
   })
   .meta({ id: 'Dispute' })
 
-/** Makes the JSON of a dispute. An open dispute has no `resolved`, and a dispute without an excess has no `excess`. */
+/** Returns the JSON of a dispute. An open dispute has no `resolved`, and a dispute without an excess has no `excess`. */
 export function viewDispute(dispute: Dispute): z.infer<typeof DisputeView> {
   const { id, merchantId, transactionId, created, amount, currency, excess, reason, due, status, resolved } = dispute
   return {

@@ -3,23 +3,23 @@ import type { RequestInput } from '../access/require-access.ts'
 import { NO_PAGE, type PageBounds, pageBounds } from '../pagination/page-query.ts'
 import { id, ListQuery } from '../requests/fields.ts'
 
-/** The query of a list that names its merchant as a filter (reference: Disputes and fraud alerts). */
+/** The query of a list that takes its merchant as a filter (reference: Disputes and fraud alerts). */
 export const FilteredListQuery = ListQuery.extend({
   filter: z
     .object({ merchantId: id(), transactionId: id().optional(), test: z.boolean().optional() })
-    // The library that makes the API document drops `required` below a parameter.
+    // State `required` here, because the library that generates the OpenAPI document drops it inside a parameter.
     .meta({ allOf: [{ required: ['merchantId'] }] })
     .describe('The merchant, as filter[merchantId]=…, and perhaps more'),
 })
 
-/** The page that such a query asks for. `merchantId` is null when the query has no usable id. */
+/** The page that such a query requests. `merchantId` is `null` if the query has no valid merchant id. */
 export interface FilteredPage extends PageBounds {
   readonly merchantId: string | null
   readonly transactionId: string | undefined
   readonly test: boolean | undefined
 }
 
-/** Reads the page of a query. The merchant of a refused query counts too: access is judged before values. */
+/** Returns the page of a query. An invalid query keeps its merchant too, because access is checked before the values. */
 export function filteredPage(input: RequestInput<z.infer<typeof FilteredListQuery>>): FilteredPage {
   if (input.verdict === 'valid') {
     const { merchantId, transactionId, test } = input.values.filter

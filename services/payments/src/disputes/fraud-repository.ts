@@ -22,16 +22,16 @@ interface FraudColumns {
 const COLUMNS = 'id, merchant_id, transaction_id, reported, reason, created'
 const source = { table: 'frauds', columns: () => columnsOfRow('r', COLUMNS) }
 
-/** A report of fraud about a transaction. `reason` is 0 to 8 (reference: Fraud alerts). */
+/** A fraud alert about a transaction. `reason` is 0 to 8 (reference: Fraud alerts). */
 export interface NewFraud {
   readonly reason?: number | undefined
-  /** RFC 3339. */
+  /** A timestamp of RFC 3339. */
   readonly reported?: string | undefined
-  /** The acquirer's reference, without the name of the acquirer. A report with the same reference is stored once. */
+  /** The acquirer's own reference, without the name of the acquirer. A second alert with the same reference is not stored. */
   readonly acquirerRef?: string | undefined
 }
 
-/** A fraud alert to add. `fraud` is null when only access is checked. */
+/** A fraud alert to add. `fraud` is `null` if only access is checked. */
 export interface AddFraudCall extends CallerColumns {
   readonly transactionId: string
   readonly fraud: NewFraud | null
@@ -39,7 +39,7 @@ export interface AddFraudCall extends CallerColumns {
 
 type FraudRow = { verdict: Verdict; identity_id: string | null } & (FraudColumns | { id: null })
 
-/** A fraud alert with the verdict on access. Undefined when it was not found. */
+/** A fraud alert with the verdict on access. `fraud` is `undefined` if no alert was found. */
 export interface FraudResult extends AccessResult {
   readonly fraud: Fraud | undefined
 }
@@ -61,7 +61,7 @@ export async function callAddFraud(pools: Pools, input: AddFraudCall): Promise<F
 
 const readQuery = findBelowMerchant<FraudColumns>('read_fraud', source)
 
-/** A fraud alert by its id, for members of its merchant: `not-found` for an unknown id, `forbidden` for other callers. */
+/** Returns a fraud alert by its id, for members. `not-found` for an unknown id, `forbidden` for other callers. */
 export async function readFraud(pools: Pools, input: Credentials & { readonly id: string }): Promise<FraudResult> {
   return toFraudResult(await pools.read.one(readQuery, input))
 }
@@ -74,8 +74,8 @@ const ofTransaction = listBelowMerchant<BelowListInput & { transactionId: string
 )
 
 /**
- * A page of the fraud alerts of a merchant, or of one of its transactions, for its members. At most `limit`,
- * by id in the order of `input`.
+ * Returns a page of the fraud alerts of a merchant or of one of its transactions, for members of the merchant. The page has at
+ * most `limit` alerts, by id in the order of `input`.
  */
 export async function listFrauds(
   pools: Pools,

@@ -6,7 +6,7 @@ export interface Fraud {
   readonly id: string
   readonly merchantId: string
   readonly transactionId: string
-  /** When the fraud was reported to the issuer. */
+  /** The time at which the fraud was reported to the issuer. */
   readonly reported: Date | null
   /** 0 to 8 (reference: Fraud alerts). */
   readonly reason: number | null
@@ -25,10 +25,10 @@ const TITLES = [
   'Cardholder manipulated',
 ]
 
-/** The reasons of schemes, from code 0 on (reference: Fraud alerts). */
+/** The reasons that schemes use, in the order of their codes from 0 (reference: Fraud alerts). */
 export const FRAUD_REASONS: readonly Reason[] = TITLES.map((title, code) => ({ code, title }))
 
-/** The JSON of a fraud alert, the same in lists and alone (reference: Other objects). */
+/** The JSON of a fraud alert, both in lists and as a single object (reference: Other objects). */
 export const FraudView = z
   .object({
     id: z.string(),

@@ -6,7 +6,7 @@ const { journal, trail, line } = captureLinks
 const links = [journal, trail, line, stateLink] as const
 const hex = (link: Link, previous = CHAIN_START) => hashOf(link, previous).toString('hex')
 
-/** Another value of the same column. */
+/** Returns a different valid value for the column. */
 function alter(column: string, value: unknown): unknown {
   if (column === 'rate_date') return '2026-03-01'
   if (value === null) return '1.5'
@@ -42,7 +42,7 @@ it.each(links)('the hash of a link of $table depends on the hash before it', (li
   expect(hex(link, Buffer.alloc(32, 1))).not.toBe(hex(link))
 })
 
-// The bytes that PostgreSQL sends for ROW(value): one column, its type and length, its bytes.
+// The bytes that PostgreSQL sends for `ROW(value)`: the type and length of the column, then its bytes.
 it.each<[string, Column, string]>([
   ['an empty text', ['text', ''], '00000019 00000000'],
   ['a text in UTF-8', ['text', 'é'], '00000019 00000002 c3a9'],

@@ -1,16 +1,16 @@
 import { createHash } from 'node:crypto'
 import type { EntriesTable, JournalsTable, LinesTable, StateEntriesTable, TrailEntriesTable } from './ledger-tables.ts'
 
-/** A trail entry whose day of the rate is text, because a Date has a time. */
+/** A trail entry with the day of its rate as text, because a `Date` also has a time. */
 export type TrailRow = Omit<TrailEntriesTable, 'rate_date'> & { readonly rate_date: string | null }
 
-/** A row of the ledger that is a link of its merchant's chain. */
+/** A row of the ledger. Each row is a link of its merchant's chain. */
 export type LedgerLink =
   | { readonly table: 'journals'; readonly row: JournalsTable; readonly entries: readonly EntriesTable[] }
   | { readonly table: 'trail_entries'; readonly row: TrailRow }
   | { readonly table: 'lines'; readonly row: LinesTable }
 
-/** A link of the merchant's chain of states: digests of a row that moves money, or names who gets it. */
+/** A link of the chain of states: digests of a row that moves money or names its recipient. */
 export interface StateLink {
   readonly table: 'state_entries'
   readonly row: StateEntriesTable
@@ -22,9 +22,9 @@ export type Link = LedgerLink | StateLink
 export const CHAIN_START = Buffer.alloc(32)
 
 /**
- * The hash that a link must have: SHA-256 of its version, the previous hash, and its row without its hash; for a
- * journal also of its entries, in order. The SQL functions `post` and `record_states` compute the same (reference:
- * Chain of the ledger).
+ * Returns the correct hash of a link: SHA-256 of its version, the previous hash, and its row without the hash. The hash of a
+ * journal also covers its entries, in order. The SQL functions `post` and `record_states` compute the same hash (reference: Chain
+ * of the ledger).
  */
 export function hashOf(link: Link, previous: Buffer): Buffer {
   return createHash('sha256')
@@ -54,7 +54,7 @@ interface HashedRow {
   readonly hash_version: number
 }
 
-/** The columns that all links have stand around the columns of the table. The hash itself counts as NULL. */
+/** Returns the bytes of a link: the shared columns around those of its table, with NULL for the hash itself. */
 function linkBytes({ merchant_id, id, created, hash_version }: HashedRow, own: readonly Column[]): Buffer {
   return canonicalBytes([
     ['text', merchant_id],
@@ -131,17 +131,17 @@ function stateBytes(row: StateEntriesTable): Buffer {
   ])
 }
 
-/** A column as it is hashed: its PostgreSQL type and its value. */
+/** A column that is hashed: its PostgreSQL type and its value. */
 export type Column =
   | readonly ['text', string | null]
   | readonly ['bigint' | 'integer' | 'smallint', bigint | number | null]
   | readonly ['boolean', boolean | null]
   | readonly ['timestamptz', Date | null]
-  /** `2026-03-01`. */
+  /** A day, such as `2026-03-01`. */
   | readonly ['date', string | null]
   | readonly ['bytea', Buffer | null]
 
-/** Object ids of types in PostgreSQL's catalogue. They never change. */
+/** The object ids of types in PostgreSQL's catalogue. PostgreSQL never changes them. */
 const TYPE_IDS = {
   boolean: 16,
   bytea: 17,
@@ -154,8 +154,8 @@ const TYPE_IDS = {
 } as const
 
 /**
- * The bytes of a row as PostgreSQL's `record_send` writes them: the number of columns, then for each column its type,
- * the length of its value (-1 for NULL) and the value. Rows that differ have bytes that differ.
+ * Returns the bytes of a row in the format of PostgreSQL's `record_send`. The format begins with the number of columns. Each
+ * column follows with its type, the length of its value (-1 for NULL) and the value. Different rows have different bytes.
  */
 export function canonicalBytes(columns: readonly Column[]): Buffer {
   const parts = [int32(columns.length)]
@@ -167,7 +167,7 @@ export function canonicalBytes(columns: readonly Column[]): Buffer {
   return Buffer.concat(parts)
 }
 
-/** The instant from which PostgreSQL counts, in milliseconds and as a day. */
+/** The start of PostgreSQL's time scale (2000-01-01), in milliseconds since 1970. */
 const EPOCH_MS = Date.UTC(2000, 0, 1)
 const DAY_MS = 86_400_000
 
@@ -194,7 +194,7 @@ function bytesOf(column: Column): Buffer | undefined {
   }
 }
 
-/** `infinity` in PostgreSQL arrives as a number that is no day. No function writes it. */
+/** The number that stands for PostgreSQL's `infinity`. No function of the service writes it. */
 const INFINITY = 2n ** 63n - 1n
 
 function microsecondsOf(value: Date): bigint {

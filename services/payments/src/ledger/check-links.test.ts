@@ -3,7 +3,7 @@ import { type CaptureLinks, captureLinks, chainLinks } from '../../test/sample-l
 import { CHAIN_START, type LedgerLink } from './chain.ts'
 import { type ChainHead, checkLink, endChain, endCheck, startCheck } from './check-links.ts'
 
-/** A ledger of one capture, which a test may change. Its rows have the hashes that they should. */
+/** Returns a ledger of one capture, after a test has changed it. The rows have correct hashes. */
 function createLedger(change: (links: CaptureLinks) => void = () => {}): readonly LedgerLink[] {
   const { journal, trail, line } = structuredClone(captureLinks)
   const links: CaptureLinks = [journal, trail, line]
@@ -11,7 +11,7 @@ function createLedger(change: (links: CaptureLinks) => void = () => {}): readonl
   return chainLinks(links)
 }
 
-/** Follows a ledger to its end. */
+/** Checks all links of a ledger and then its end. */
 function check(links: readonly LedgerLink[], { notedHead, test }: { notedHead?: ChainHead; test?: boolean } = {}) {
   const state = startCheck(notedHead, { test, funding: undefined })
   const findings = links.flatMap((link) => checkLink(state, link).map((finding) => [link.table, ...finding]))
@@ -175,7 +175,7 @@ describe('a move to the euro', () => {
   const OTHER_CURRENCY = 'moves the balance or fees in another currency than that of the merchant'
   const id = (place: number) => `${place}${'0'.repeat(23)}`
 
-  /** The journal and the line of a part of a move. */
+  /** Returns the journal and the line of one half of a move to the euro. */
   function movePart(kind: 'currencyClosed' | 'currencyOpened', place: number, amounts: readonly [bigint, bigint]) {
     const [balance, after] = amounts
     const { journal, line } = structuredClone(captureLinks)
@@ -205,7 +205,7 @@ describe('a move to the euro', () => {
     ]
   }
 
-  /** A capture in lev that is moved to the euro, with sums that a test chooses. */
+  /** Checks a capture in lev of a merchant that moves to the euro. The test chooses the closed and the opened balance. */
   function checkMoved(closed: bigint, opened: bigint, currency = 'BGN') {
     const { journal, trail, line } = structuredClone(captureLinks)
     for (const entry of journal.entries) Object.assign(entry, { currency })

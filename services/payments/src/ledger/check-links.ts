@@ -3,29 +3,29 @@ import { checkMove, isInFunding, isKindOf, isLineOf, type MoveState } from './cu
 import { type Finding, findingsOf } from './invariants.ts'
 import type { EntriesTable, JournalsTable, LineKind, LinesTable } from './ledger-tables.ts'
 
-/** The end of a chain: the number of links, and the hash of the last. */
+/** The end of a chain: the number of links, and the hash of the last link. */
 export interface ChainHead {
   readonly length: bigint
   readonly head: Buffer
 }
 
-/** The end of a ledger, as the row of the merchant's balance has it. `balance`: minor units of the merchant's currency. */
+/** The end of a ledger in the row of the balance. `balance` is in minor units of the merchant's currency. */
 export interface LedgerHead extends ChainHead {
   readonly balance: bigint
   readonly lineCount: bigint
 }
 
-/** The place in a chain that a check has reached. */
+/** How far the check of a chain has come. */
 export interface ChainState {
-  /** The end of the chain so far, by its rows. */
+  /** The end of the checked part, computed from its rows. */
   chain: ChainHead
-  /** The end that an operator kept elsewhere. Undefined once it was reached. */
+  /** A chain end that the operator noted outside the database. `undefined` if there is none or the check has passed it. */
   notedHead: ChainHead | undefined
 }
 
 /**
- * Sums over the links checked so far, in minor units: of the merchant's currency of each link where no other is named. A move to
- * the euro leaves 0 in the currency of before, so the sums go on from there.
+ * Sums over the links checked so far. Unless stated otherwise, they are in minor units of the merchant's currency at the link. A
+ * move to the euro reduces the balance in the former currency to 0, so the same sums continue in euro.
  */
 export interface LinkState extends ChainState, MoveState {
   balance: bigint
@@ -34,21 +34,21 @@ export interface LinkState extends ChainState, MoveState {
   entries: bigint
   trailEntries: bigint
   booked: { balance: bigint; lines: bigint; fees: bigint }
-  /** Sums of the account `payout_clearing`, by currency. */
+  /** The sums of the account `payout_clearing`, by currency. */
   readonly payoutClearing: Map<string, bigint>
   trail: TrailRow | undefined
-  /** Whether it is a test merchant. Undefined when its row is gone. */
+  /** Whether the merchant is a test merchant. `undefined` if its row is missing. */
   readonly test: boolean | undefined
 }
 
-/** The state of a check before its first link. `notedHead`: the end of the chain that was noted earlier. */
+/** The state before the first link. @param notedHead the end of the chain that the operator noted earlier */
 export function startChain(notedHead: ChainHead | undefined): ChainState {
   return { chain: { length: 0n, head: CHAIN_START }, notedHead: notedHead?.length === 0n ? undefined : notedHead }
 }
 
 /**
- * The state of a check of the ledger before its first link. `test`: whether the merchant is one; undefined when it is gone, as
- * is `funding`.
+ * Returns the state of a ledger check before its first link. `test` says whether the merchant is a test merchant. `test` and
+ * `funding` are `undefined` if the row of the merchant is missing.
  */
 export function startCheck(
   notedHead: ChainHead | undefined,
@@ -84,7 +84,7 @@ export function checkLink(state: LinkState, link: LedgerLink): readonly Finding[
   }
 }
 
-/** Checks the sums of a ledger after its last link. `entries`: how many the database has below the merchant. */
+/** Checks the sums of a ledger after its last link. @param entries the number of the merchant's entries */
 export function endCheck(state: LinkState, row: LedgerHead, entries: bigint): readonly Finding[] {
   const { booked } = state
   return findingsOf([
@@ -106,7 +106,7 @@ export function endCheck(state: LinkState, row: LedgerHead, entries: bigint): re
   ])
 }
 
-/** Checks the end of a chain after its last link. `end`: by the row of the merchant's balance, if there is one. */
+/** Checks the end of a chain. @param end the end in the row of the merchant's balance, if that row exists */
 export function endChain({ chain, notedHead }: ChainState, end: ChainHead | undefined): readonly Finding[] {
   const { length, head } = end ?? chain
   return findingsOf([
@@ -120,8 +120,8 @@ export function endChain({ chain, notedHead }: ChainState, end: ChainHead | unde
 }
 
 /**
- * Checks that the next link follows from the stored hash of the link before. So one altered row is one finding, not one
- * for each later link.
+ * Checks the next link against the stored hash of the link before it. So one altered row causes one finding, and the later links
+ * cause none.
  */
 export function followChain(state: ChainState, link: Link): readonly Finding[] {
   const { chain, notedHead } = state

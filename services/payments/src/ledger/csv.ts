@@ -1,10 +1,10 @@
 import { withoutFormula, writeCsvCell } from '@trestle/common/documents/csv-cell.ts'
 
-/** A value of a row. Numbers and dates are already text. `{ text }` marks free text. */
+/** A value of a row. Numbers and dates are already text. `{ text }` contains free text. */
 type Cell = { readonly text: string } | string
 
 /**
- * Writes rows as RFC 4180 does, in UTF-8. Free text that a spreadsheet would compute gets a leading apostrophe
+ * Writes rows as CSV (RFC 4180) in UTF-8. Free text that a spreadsheet would run as a formula gets a leading apostrophe
  * (reference: Statements and documents).
  */
 export function writeCsv(rows: readonly (readonly Cell[])[]): string {

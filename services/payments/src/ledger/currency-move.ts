@@ -3,31 +3,31 @@ import type { TrailRow } from './chain.ts'
 import type { Rule } from './invariants.ts'
 import type { EntriesTable, JournalsTable, LineKind, LinesTable } from './ledger-tables.ts'
 
-/** The move of a merchant to the euro. Lines from `journalId` on are in euro (reference: Moving to the euro). */
+/** The move of a merchant to the euro. `journalId` and later lines are in euro (reference: Moving to the euro). */
 export interface Move {
   readonly formerCurrency: string
   readonly journalId: string
 }
 
-/** The currency of a merchant now, and the move that led to it, if there was one. */
+/** The present currency of a merchant, and the move to this currency, if there was one. */
 export interface Funding {
   readonly currency: string
   readonly move: Move | undefined
 }
 
-/** The place in a ledger that the check of a move has reached. */
+/** How far the check of a move has come. */
 export interface MoveState {
-  /** Undefined when the merchant is gone. */
+  /** `undefined` if the row of the merchant is missing. */
   readonly funding: Funding | undefined
   journal: JournalsTable | undefined
-  /** The balance that a move has closed, in the currency of before. Undefined: no move began. */
+  /** The balance that the move closed, in the former currency. `undefined` before the move. */
   closed: bigint | undefined
 }
 
-/** Accounts whose entries are in the currency of the merchant. */
+/** The accounts whose entries are in the currency of the merchant. */
 const OF_FUNDING: ReadonlySet<string> = new Set(['merchant', 'fee_income'])
 
-/** Whether the entries of a journal move the balance and fees in the currency that the merchant had at that journal. */
+/** Returns whether the entries of a journal for balance and fees are in the currency that the merchant had at that journal. */
 export function isInFunding(entries: readonly EntriesTable[], funding: Funding | undefined, id: string): boolean {
   if (funding === undefined) return true
   const { currency, move } = funding
@@ -35,12 +35,12 @@ export function isInFunding(entries: readonly EntriesTable[], funding: Funding |
   return entries.every((entry) => !OF_FUNDING.has(entry.account) || entry.currency === own)
 }
 
-/** Whether a line is of the kind of its journal. The lines of a move are adjustments. */
+/** Returns whether a line has the kind of its journal. The lines of a move to the euro have the kind `adjustment`. */
 export function isKindOf({ kind }: JournalsTable, lineKind: LineKind): boolean {
   return (kind === 'currencyClosed' || kind === 'currencyOpened' ? 'adjustment' : kind) === lineKind
 }
 
-/** Checks that the lines of a move close the balance at 0, and open it at the fixed rate. */
+/** Checks that the lines of a move close the balance at 0, and open it with its value at the fixed rate. */
 export function checkMove(state: MoveState, row: LinesTable): readonly Rule[] {
   const { journal, funding, closed } = state
   if (journal?.kind === 'currencyClosed') {
@@ -56,8 +56,9 @@ export function checkMove(state: MoveState, row: LinesTable): readonly Rule[] {
 }
 
 /**
- * Whether a line says the same as its trail entry. The trail of a transaction of before a move stays in the former
- * currency. Its lines since have the fee at the fixed rate, and the figures of the transaction compare the rest.
+ * Returns whether a line agrees with its trail entry. After a move, the trail of an older transaction stays in the former
+ * currency, but its new lines are in euro. For these lines, only the fee is compared here, at the fixed rate. `checkFigures`
+ * compares the rest.
  */
 export function isLineOf(line: LinesTable, trail: TrailRow | undefined, move: Move | undefined): boolean {
   if (trail?.line_id !== line.id || trail.transaction_id !== line.transaction_id) return false

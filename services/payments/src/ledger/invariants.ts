@@ -22,15 +22,15 @@ export const INVARIANTS = {
   currency: 20,
 } as const
 
-/** A broken invariant: its number and a text. */
+/** A broken invariant: its number and a description. */
 export type Finding = readonly [invariant: Invariant, message: string]
 
 export type Invariant = (typeof INVARIANTS)[keyof typeof INVARIANTS]
 
-/** A rule of an invariant, whether it holds, and the text where it does not. */
+/** A rule: the name of its invariant, whether it holds, and the message if it does not. */
 export type Rule = readonly [name: keyof typeof INVARIANTS, holds: boolean, message: string]
 
-/** Returns a finding for each rule that does not hold. A rule names its invariant. */
+/** Returns a finding for each rule that does not hold. */
 export function findingsOf(rules: readonly Rule[]): readonly Finding[] {
   return rules.flatMap(([name, holds, message]) => (holds ? [] : [[INVARIANTS[name], message] as const]))
 }

@@ -10,7 +10,7 @@ import type { EntriesTable, JournalsTable, LinesTable, StateEntriesTable } from 
 
 const PAGE_ROWS = 500
 
-/** Tables below a merchant. A row in one of them proves that the merchant existed. */
+/** Tables with rows of merchants. A row in one of them proves that the merchant existed. */
 const TRACES = [
   'state_entries',
   'journals',
@@ -27,9 +27,9 @@ const TRACES = [
   'account_snapshots',
 ] as const
 
-/** All merchants with a row or a balance, by id. Then merchants that have lost their own row while rows below them are left. */
+/** Yields the ids of merchants with a row or a balance, then of merchants that only have rows in other tables. */
 export async function* streamLedgerIds(db: Db): AsyncGenerator<string> {
-  // The first page begins with an id that is empty. No migration allows one, but it may have been inserted by hand.
+  // Begin the first page at the empty id. No migration allows it, but somebody may have inserted it by SQL.
   for (let after: string | undefined; ; ) {
     const isBehind = (id: string) => (after === undefined ? sql`${sql.ref(id)} >= ''` : sql`${sql.ref(id)} > ${after}`)
     const page = sql<{ id: string }>`
@@ -61,8 +61,8 @@ export async function* streamLedgerIds(db: Db): AsyncGenerator<string> {
 }
 
 /**
- * Reads as of one moment. Row-level security would hide rows silently; with row_security off PostgreSQL refuses the
- * query instead.
+ * Runs reads on one snapshot of the database. Row-level security would hide rows silently, so `row_security` is off. PostgreSQL
+ * then refuses the query instead.
  */
 export function runOnSnapshot<T>(db: Db, read: (trx: Trx) => Promise<T>): Promise<T> {
   return db
@@ -75,26 +75,26 @@ export function runOnSnapshot<T>(db: Db, read: (trx: Trx) => Promise<T>): Promis
     })
 }
 
-/** The balance of a merchant, with the ends of its chains. Amounts are minor units, the offset of the clock seconds. */
+/** The balance of a merchant and the ends of its chains. Amounts are in minor units, and the clock offset is in seconds. */
 export interface VerifiedBalance extends LedgerHead {
   readonly currency: string
   readonly clockOffset: bigint
   readonly states: ChainHead
 }
 
-/** The rows and sums of a merchant that `ledger verify` reads once, before the chains. */
+/** The rows and sums of a merchant that `ledger verify` reads once, before it follows the chains. */
 export interface VerifiedRows {
   readonly merchant: Pick<PaymentsTables['merchants'], 'currency' | 'test'> | undefined
   readonly balance: VerifiedBalance | undefined
-  /** The number of entries. */
+  /** The number of entries of the merchant. */
   readonly entries: bigint
-  /** The sums of the payouts that the bank has not settled, in minor units, by currency. */
+  /** The sums of payouts that the bank has not settled, in minor units by currency. */
   readonly unsettled: ReadonlyMap<string, bigint>
-  /** The move of the merchant to its currency. Undefined: it has always had it. */
+  /** The move of the merchant to its present currency. `undefined` if the currency has never changed. */
   readonly move: Move | undefined
 }
 
-/** The rows of a merchant about its ledger, and sums over the rows below it. */
+/** Returns the merchant's rows about its ledger, and sums over its other rows. */
 export async function findVerifiedRows(trx: Trx, merchantId: string): Promise<VerifiedRows> {
   const merchant = await trx
     .selectFrom('merchants')
@@ -124,12 +124,12 @@ function toBalance(row: Selectable<PaymentsTables['merchant_balances']>): Verifi
   return { balance, currency, lineCount, clockOffset, length: row.chain_length, head: row.chain_head, states }
 }
 
-/** Sums the accounts of a merchant up to the end of the last day that is over. A second call changes nothing. */
+/** Stores the sums of a merchant's accounts up to the end of the last complete UTC day. A second call changes nothing. */
 export async function callSnapshotAccounts(db: Db, merchantId: string): Promise<void> {
   await sql`SELECT ${sql.table('snapshot_accounts')}(${merchantId})`.execute(db)
 }
 
-/** The tables that the proof covers, each with a key of its rows. */
+/** The tables that the verification covers. Each has a key that should be unique. */
 const KEYED_TABLES = [
   'merchants',
   'merchant_balances',
@@ -148,7 +148,7 @@ const KEYED_TABLES = [
 
 type KeyedTable = (typeof KEYED_TABLES)[number]
 
-/** A row that shares its id with another, or has none. */
+/** A row without an id, or an id that several rows share. */
 interface UnnamedRow {
   readonly table: KeyedTable
   readonly id: string
@@ -158,8 +158,8 @@ interface UnnamedRow {
 const UNNAMED_MAX = 100
 
 /**
- * The rows of a merchant that share an id, and those without any. A stream of rows by their ids can pass such a row over, and a
- * row that stands twice is each time as it was recorded.
+ * Returns ids that several rows of a merchant share, and rows without an id. Streams of rows by id can skip such rows, and each
+ * copy of a row agrees with the recorded state. So the other checks do not find them.
  */
 export async function listUnnamedRows(db: Db, merchantId: string): Promise<readonly UnnamedRow[]> {
   const unnamed: UnnamedRow[] = []
@@ -182,7 +182,7 @@ async function listTable(db: Db, merchantId: string, table: KeyedTable): Promise
 
 const LINK_PAGE_ROWS = 1_000
 
-/** The links of a merchant's ledger, in order. Memory holds one page of each table. */
+/** Yields the links of a merchant's ledger, in order. Only one page of each table is in memory. */
 export async function* streamLinks(db: Db, merchantId: string): AsyncGenerator<LedgerLink> {
   const sources = [
     streamRows<JournalRow, LedgerLink>(
@@ -213,7 +213,7 @@ export async function* streamLinks(db: Db, merchantId: string): AsyncGenerator<L
   }
 }
 
-/** The links of a merchant's chain of states, in order. */
+/** Yields the links of a merchant's chain of states, in order. */
 export function streamStates(db: Db, merchantId: string): AsyncGenerator<StateLink> {
   const source = { merchantId, table: 'state_entries', more: sql`` } as const
   return streamRows<StateEntriesTable, StateLink>(db, source, (row) => ({ table: 'state_entries', row }))
@@ -248,13 +248,13 @@ function toJournalLink({ entries, ...row }: JournalRow): LedgerLink {
   }
 }
 
-/** Text, because a date in JavaScript has a time and a zone. */
+/** Select the day as text, because a JavaScript `Date` has a time and depends on the time zone. */
 const dateOfRate = sql`, r.rate_date::text AS rate_date`
 
 interface RowSource {
   readonly merchantId: string
   readonly table: Link['table']
-  /** Columns beside the columns of the table. */
+  /** Columns to select in addition to those of the table. */
   readonly more: RawBuilder<unknown>
 }
 
@@ -274,7 +274,7 @@ async function* streamRows<Row extends { id: string }, Streamed extends Link>(
   }
 }
 
-/** The numbers of links that `ledger verify` has checked over all merchants, and of violations that it has found. */
+/** The result of `ledger verify` over all merchants: the numbers of checked links and of violations. */
 interface Verification {
   readonly merchants: number
   readonly links: number
@@ -283,14 +283,14 @@ interface Verification {
 
 const ACTION = 'ledger.verified'
 
-/** Stores the result in the audit log, where the gauge of each process reads it. */
+/** Stores the result in the audit log, from which the gauges of each process read it. */
 export async function insertVerification(db: Db, verification: Verification): Promise<void> {
   await insertOperatorAudit(db, { action: ACTION, payload: verification })
 }
 
 /**
- * Reports how many violations the last verification found (`payments_ledger_imbalance`, which must be 0), and when it
- * ran (`payments_ledger_verified_timestamp_seconds`). Both are 0 when there was none in the last month.
+ * Reports the number of violations of the last verification (`payments_ledger_imbalance`, which must be 0) and its time
+ * (`payments_ledger_verified_timestamp_seconds`). Both are 0 if no verification ran in the last month.
  */
 export function observeLedger(meter: Meter, db: Db): void {
   const imbalance = meter.createObservableGauge('payments_ledger_imbalance', {
@@ -301,7 +301,8 @@ export function observeLedger(meter: Meter, db: Db): void {
   })
   meter.addBatchObservableCallback(
     async (result) => {
-      // Ids begin with their time, so older rows are not read. A row from the future would hide all later rows.
+      // Ids begin with their time, so the bounds skip older rows. They also exclude a row with a time in the future, which would
+      // hide all later rows.
       const { rows } = await sql<{ violations: number; seconds: number }>`
         SELECT (payload ->> 'violations')::int AS violations, extract(epoch FROM created)::float8 AS seconds
         FROM ${sql.table('audit')}

@@ -1,16 +1,16 @@
 import type { MerchantRow } from '../merchants/merchant-tables.ts'
 import type { TrailKind } from '../transactions/transaction.ts'
 
-/** A link of the merchant's chain. */
+/** A row that is a link of the merchant's chain. */
 interface ChainedRow extends MerchantRow {
   hash: Buffer
   hash_version: number
 }
 
 /**
- * An entry of the trail of a transaction. `amount` is in minor units of the transaction's currency; `gross`, fees and `balance`
- * are in minor units of its funding currency. `rate`: units of the funding currency for one of the transaction's; null where they
- * are the same.
+ * An entry in the trail of a transaction. `amount` is in minor units of the transaction's currency. `gross`, the fees and
+ * `balance` are in minor units of its funding currency. `rate` is the price of one unit of the transaction's currency in the
+ * funding currency. `rate` is `null` if both currencies are the same.
  */
 export interface TrailEntriesTable extends ChainedRow {
   transaction_id: string
@@ -29,13 +29,12 @@ export interface TrailEntriesTable extends ChainedRow {
   rate_date: Date | null
 }
 
-/** The kind of a line: the act that has changed the balance of a merchant. */
+/** The kind of a line: the operation that changed the merchant's balance. */
 export type LineKind = 'capture' | 'refund' | 'dispute' | 'payout' | 'payoutReversal' | 'adjustment'
 
 /**
- * A change of the merchant's balance. `amount` is in minor units of `currency`, the currency of the
- * transaction; `balance` (the change), `fee` and `balance_after` are in minor units of the merchant's
- * currency of that time.
+ * A change of the merchant's balance. `amount` is in minor units of `currency`, the currency of the transaction. `balance` (the
+ * change), `fee` and `balance_after` are in minor units of the merchant's currency at that time.
  */
 export interface LinesTable extends ChainedRow {
   kind: LineKind
@@ -50,14 +49,14 @@ export interface LinesTable extends ChainedRow {
   test: boolean
 }
 
-/** Entries of the ledger with one cause: a trail entry, a payout, or the reference of a settlement. */
+/** A group of ledger entries with one cause: a trail entry, a payout, or the reference of a settlement. */
 export interface JournalsTable extends ChainedRow {
   kind: LineKind | 'payoutSettled' | 'schemeSettled' | 'currencyClosed' | 'currencyOpened'
   cause_id: string
   test: boolean
 }
 
-/** One side of a journal. Amounts are minor units of the currency; credit is positive. */
+/** One side of a journal. Amounts are in minor units of the currency, and a credit is positive. */
 export interface EntriesTable {
   merchant_id: string
   journal_id: string
@@ -68,7 +67,7 @@ export interface EntriesTable {
   test: boolean
 }
 
-/** The sums of entries up to the end of a UTC day. `sum`: minor units of `currency`, as decimal text; credit is positive. */
+/** The sums of entries up to the end of a UTC day. `sum` is decimal text in minor units. A credit is positive. */
 export interface AccountSnapshotsTable {
   merchant_id: string
   account: string
@@ -78,13 +77,13 @@ export interface AccountSnapshotsTable {
   sum: string
 }
 
-/** A link of the merchant's chain of states: digests of the columns of a row at the time of writing. */
+/** A link of the merchant's chain of states. It contains digests of the columns of a row at the time of a change. */
 export interface StateEntriesTable extends ChainedRow {
   table_name: string
   row_id: string
   money: Buffer
   party: Buffer
   terms: Buffer
-  /** The database login that wrote the link. */
+  /** The database login that inserted the link. */
   login: string
 }

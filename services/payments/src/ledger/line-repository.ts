@@ -28,7 +28,7 @@ interface LineColumns {
 
 const source = {
   table: 'lines',
-  // A cluster plans the query of the journals only where the merchant is a value of the statement.
+  // Citus can plan the subquery over the journals only if the statement contains the merchant's id as a value.
   columns: (
     merchantId: RawBuilder<unknown>,
   ) => sql`r.id, r.merchant_id, r.test, r.created, r.kind, r.balance, r.fee, r.balance_after, r.description,
@@ -41,8 +41,8 @@ const source = {
 const readQuery = findBelowMerchant<LineColumns>('read_line', source)
 
 /**
- * A line by its id, for members of its merchant: `not-found` for an unknown id, `forbidden` for a caller who is no member, both
- * without the line.
+ * Returns a line by its id, for members of its merchant. The verdict is `not-found` for an unknown id and `forbidden` for a
+ * caller who is not a member. Neither includes the line.
  */
 export async function readLine(
   pools: Pools,
@@ -55,7 +55,7 @@ export async function readLine(
 
 const linesOfMerchant = listBelowMerchant<BelowListInput, LineColumns>('list_lines', source)
 
-/** A page of a merchant's lines, for its members. At most `limit`, by id in the order of `input`. */
+/** Returns at most `limit` lines of a merchant, for its members, by id in the order of `input`. */
 export async function listLines(
   pools: Pools,
   input: BelowListInput & Pick<PageBounds, 'order'>,
@@ -70,7 +70,7 @@ const linesOfAll = listOfAll<LineColumns>('lines_of_all', {
   filters: ['merchant_id'],
 })
 
-/** A page of the lines of a merchant, for an operator. */
+/** Returns a page of the lines of a merchant, for an operator. */
 export async function listLinesForOperator(
   pools: Pools,
   { merchantId, ...page }: PageBounds & { readonly merchantId: string },
@@ -97,20 +97,21 @@ function toLine(row: LineColumns): Line {
   }
 }
 
-/** A change of a merchant's balance that no card and no bank has caused. */
+/** A change of a merchant's balance that an operator makes, not a card payment or a bank. */
 export interface Adjustment {
   readonly merchantId: string
-  /** Minor units of the merchant's currency. Negative when the merchant loses money. */
+  /** Minor units of the merchant's currency. Negative if the merchant loses money. */
   readonly amount: number
   /** The description of the line. */
   readonly text: string
-  /** The exception that the adjustment answers, and so resolves. */
+  /** The exception that the adjustment resolves. */
   readonly exceptionId?: string | undefined
 }
 
 /**
- * The new line, and the balance after it in minor units of the merchant's currency; or nothing, because the merchant has no open
- * exception of that id, or because the exception claims no money: it holds the balance until events are applied.
+ * The result of an adjustment. `done` has the new line, and the new balance in minor units of the merchant's currency.
+ * `no-exception`: the merchant has no open exception with this id. `events-wait`: the exception holds the balance only until
+ * waiting events are applied, so no money can resolve it.
  */
 export type BookedAdjustment =
   | { readonly verdict: 'done'; readonly lineId: string; readonly balance: bigint }
@@ -124,7 +125,7 @@ const adjustQuery = prepare(
     FROM ${sql.table('adjust')}(${p.merchantId}, ${p.amount}, ${p.text}, ${p.exceptionId ?? null}::text)`,
 )
 
-/** Adds a line for an adjustment. Undefined when there is no such merchant. */
+/** Adds a line for an adjustment. Resolves to `undefined` if the merchant does not exist. */
 export function callAdjust(pools: Pools, adjustment: Adjustment): Promise<BookedAdjustment | undefined> {
   return pools.write.first(adjustQuery, adjustment)
 }

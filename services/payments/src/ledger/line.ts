@@ -2,8 +2,8 @@ import { z } from 'zod'
 import type { LineKind } from './ledger-tables.ts'
 
 /**
- * A change of a merchant's balance. `balance`, `fee` and `balanceAfter` are minor units of the present currency of the
- * merchant, or of `formerCurrency`.
+ * A change of a merchant's balance. `balance`, `fee` and `balanceAfter` are in minor units of `formerCurrency` if it is set,
+ * otherwise of the merchant's present currency.
  */
 export interface Line {
   readonly id: string
@@ -16,16 +16,16 @@ export interface Line {
   readonly balanceAfter: bigint
   readonly description: string | null
   readonly transactionId: string | null
-  /** Minor units of `currency`, the currency of the transaction. Null for payouts and adjustments. */
+  /** Minor units of `currency`, the currency of the transaction. `null` for payouts and adjustments. */
   readonly amount: bigint | null
   readonly currency: string | null
-  /** The currency of the merchant at the time of the line. Null: the present currency. */
+  /** The currency of the merchant at the time of the line. `null` if it is the present currency. */
   readonly formerCurrency: string | null
 }
 
 const flag = () => z.literal(true).optional()
 
-/** The JSON of a line, the same in lists and alone. One flag names the kind of the line (reference: Line object). */
+/** The JSON of a line, both in lists and as a single object. One flag names the kind of the line (reference: Line object). */
 export const LineView = z
   .object({
     id: z.string(),

@@ -50,7 +50,7 @@ let places = 0
 
 const OF_TRANSACTION: readonly MovementKind[] = ['capture', 'refund', 'void', 'disputeWon', 'disputeLost']
 const amount = fc.integer({ min: 1, max: 1_000_000 })
-/** Movements without rules, because `post` does not judge them. */
+/** Random movements. They need not follow the rules of operations, because `post` does not check these rules. */
 const movement = fc
   .record({
     kind: fc.constantFrom<MovementKind>(
@@ -70,7 +70,7 @@ const movement = fc
 
 type Movement = typeof movement extends fc.Arbitrary<infer T> ? T : never
 
-/** The arguments of a call: gross equals the amount unless it is exchanged, and no object exists in a table. */
+/** The arguments of a call. Without an exchange, `gross` equals the amount. The ids of objects are made up. */
 function toPost(movement: Movement, merchantId: string, own: string) {
   const id = count(++places)
   const isCard = OF_TRANSACTION.includes(movement.kind)
@@ -100,7 +100,7 @@ describe('post', () => {
     const own = (merchantId: string) => (merchantId === merchants[0] ? 'DKK' : 'EUR')
     const batchOf = (...of: readonly string[]) =>
       fc.array(fc.tuple(movement, fc.constantFrom(...of)), { minLength: 1, maxLength: 12 })
-    // A call for several merchants is one of `run_operations`, which does not run on a distributed database.
+    // One call for several merchants needs `run_operations`, which does not run on a distributed database.
     const batch = distributed ? fc.oneof(...merchants.map((id) => batchOf(id))) : batchOf(...merchants)
     await fc.assert(
       fc.asyncProperty(batch, async (items) => {

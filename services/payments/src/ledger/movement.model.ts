@@ -1,4 +1,4 @@
-/** The kinds of movements of money, and of states of a transaction. */
+/** The kinds of movements of money and of changes to a transaction's state. */
 export type MovementKind =
   | 'capture'
   | 'refund'
@@ -13,25 +13,25 @@ export type MovementKind =
   | 'currencyClosed'
   | 'currencyOpened'
 
-/** The amounts of a movement in minor units: `amount` in `currency`, `gross` and `fee` in the funding currency. */
+/** A movement in minor units: `amount` is in `currency`, and `gross` and `fee` are in the funding currency. */
 export interface Movement {
   readonly kind: MovementKind
   readonly amount: bigint
   /** The currency of the transaction. */
   readonly currency: string
-  /** Negative for an adjustment that takes money from the merchant. */
+  /** Negative if an adjustment takes money from the merchant. */
   readonly gross: bigint
   readonly fee: bigint
-  /** The money that a lost dispute takes beyond the captures, with its worth in the merchant's currency. Undefined: none. */
+  /** The money that a lost dispute takes beyond the captures. `gross` is its worth in the merchant's currency. */
   readonly excess?: { readonly amount: bigint; readonly currency: string; readonly gross: bigint }
   /**
-   * The currency of the merchant before its last change of currency, for amounts that were authorized or paid out before the
-   * change. Undefined: the currency has not changed.
+   * The merchant's currency before its last change of currency, for amounts that were authorized or paid out before that change.
+   * `undefined` if the currency has not changed.
    */
   readonly formerCurrency?: string
 }
 
-/** An entry of a journal. The amount is in minor units of the currency; credit is positive. */
+/** An entry of a journal. The amount is in minor units of the currency, and a credit is positive. */
 export interface Entry {
   readonly account: string
   readonly currency: string
@@ -39,9 +39,9 @@ export interface Entry {
 }
 
 /**
- * The entries of a movement, in order, without entries of zero. A void and a won dispute have none. They sum to zero in
- * each currency. The amount of a payout of before the merchant moved is in its former currency. The model of the SQL function
- * `entries_of` (reference: Postings).
+ * Returns the entries of a movement, in order, without entries of zero. They sum to zero in each currency. A void and a won
+ * dispute have no entries. For a payout from before a change of the merchant's currency, the amount is in the former currency.
+ * This is the model of the SQL function `entries_of` (reference: Postings).
  */
 export function entriesOf(movement: Movement, merchantCurrency: string): Entry[] {
   const { kind, currency, excess, formerCurrency } = movement
@@ -59,7 +59,7 @@ export function entriesOf(movement: Movement, merchantCurrency: string): Entry[]
 interface Currencies {
   readonly own: string
   readonly foreign: string
-  /** Whether the merchant moves, or has moved from another currency since. Then all is exchanged. */
+  /** Whether the merchant's currency changes, or has changed since the payout. All amounts are then exchanged. */
   readonly isMoved: boolean
 }
 
@@ -69,7 +69,7 @@ function entriesOfForm(form: readonly Side[], { own, foreign, isMoved }: Currenc
   return sides.filter(({ account, amount }) => amount !== 0n && (account !== 'fx_position' || isExchanged))
 }
 
-/** The change of the merchant's balance by these entries, in minor units of the merchant's currency. */
+/** Returns how much these entries change the merchant's balance, in minor units of the merchant's currency. */
 export function balanceEffect(entries: readonly Entry[]): bigint {
   return entries.reduce((sum, { account, amount }) => (account === 'merchant' ? sum + amount : sum), 0n)
 }

@@ -1,6 +1,6 @@
 import { defineTask } from '@trestle/jobs/task.ts'
 
-/** Sums every account up to the end of the day before, every night. */
+/** Stores the sums of every account up to the end of the previous day. The task runs every night. */
 export const snapshotTask = defineTask<Record<string, never>>('snapshot', {
   retryLimit: 5,
   firstDelaySeconds: 60,

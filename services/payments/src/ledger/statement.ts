@@ -2,7 +2,7 @@ import { formatAmount } from '../money/minor-units.ts'
 import { writeCsv } from './csv.ts'
 import type { Line } from './line.ts'
 
-/** Whole days in UTC, both included, such as `2026-03-01`. */
+/** The first and the last day of the period, in UTC, such as `2026-03-01`. Both days are included. */
 export interface StatementPeriod {
   readonly from: string
   readonly to: string
@@ -10,7 +10,7 @@ export interface StatementPeriod {
 
 const DAY_MS = 86_400_000
 
-/** The number of days of a period. Less than 1 when it ends before it begins. */
+/** Returns the number of days of a period. The result is below 1 if the period ends before it begins. */
 export function daysOf({ from, to }: StatementPeriod): number {
   return (Date.parse(to) - Date.parse(from)) / DAY_MS + 1
 }
@@ -18,7 +18,7 @@ export function daysOf({ from, to }: StatementPeriod): number {
 /** The last second that the first 8 digits of an id can hold, in the year 2106. */
 const SECONDS_MAX = 0xffffffff
 
-/** The exclusive bounds of the ids of the period's lines. An id begins with the seconds of its creation. */
+/** Returns the exclusive bounds of the ids of the period's lines. An id begins with the seconds of its creation. */
 export function idsOf({ from, to }: StatementPeriod): { readonly above: string; readonly below: string } {
   const firstDigits = (ms: number) =>
     clamp(Math.floor(ms / 1_000))
@@ -43,14 +43,15 @@ const HEADER = [
 ]
 
 /**
- * The header and the opening balance. Amounts are in major units of `currency`, the currency of the merchant at the beginning
- * of the period.
+ * Returns the CSV header and the row of the opening balance.
+ * @param currency the merchant's currency at the beginning of the period
+ * @param balance in minor units of `currency`. The CSV has major units
  */
 export function statementHead({ from }: StatementPeriod, currency: string, balance: bigint): string {
   return writeCsv([HEADER, balanceRow(`${from}T00:00:00.000Z`, 'opening balance', currency, balance)])
 }
 
-/** The rows of a statement as CSV: one for each line, without the header. `currency` is the present currency of the merchant. */
+/** The CSV rows of lines, without the header. `currency` is the present currency of the merchant. */
 export function statementRows(lines: readonly Line[], currency: string): string {
   return writeCsv(
     lines.map((line) => [
@@ -70,8 +71,8 @@ export function statementRows(lines: readonly Line[], currency: string): string 
 }
 
 /**
- * The row of the closing balance.
- * @param currency of the merchant at the end of the period
+ * Returns the CSV row of the closing balance.
+ * @param currency the merchant's currency at the end of the period
  * @param balance in minor units
  */
 export function statementFoot({ to }: StatementPeriod, currency: string, balance: bigint): string {

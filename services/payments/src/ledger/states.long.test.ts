@@ -44,7 +44,7 @@ const request = async (method: 'POST' | 'PUT', url: string, payload: object) => 
   return response.body === '' ? {} : response.json()
 }
 
-/** A merchant with a row in every table that is recorded. Answers its id and that of its transaction. */
+/** Creates a merchant with a row in every recorded table. Returns the ids of the merchant and its transaction. */
 async function fillMerchant() {
   const bank = { iban: 'DK5000400440116243' }
   const { id } = await createTestMerchant(payments, member, { test: true, currency: 'EUR', bank })
@@ -56,7 +56,7 @@ async function fillMerchant() {
   return { id, transactionId }
 }
 
-/** The recorded rows of a merchant in order, each with its login. */
+/** Returns the recorded states of a merchant in order, each with its login. */
 const recorded = (merchantId: string) =>
   payments.database.db
     .selectFrom('state_entries')
@@ -68,7 +68,7 @@ const recorded = (merchantId: string) =>
 describe('a row that moves money', () => {
   it('is recorded when it is made and at each change, with the login', async () => {
     const { id, transactionId } = await fillMerchant()
-    // The server of a merchant sees the role by which the other servers log in to it.
+    // On a cluster, the login is the role by which the other servers connect to the merchant's server.
     const login = distributed ? expect.stringMatching(/./) : new URL(payments.url).username
     const tables = ['merchants', 'transactions', 'cards', 'disputes', 'payouts']
     expect(await recorded(id)).toEqual(tables.map((table_name) => ({ table_name, login })))

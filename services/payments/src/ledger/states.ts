@@ -3,8 +3,8 @@ import type { Db } from '../database.ts'
 import { type Finding, INVARIANTS } from './invariants.ts'
 
 /**
- * The columns of a row by their effect: they move money, they name who gets or pays it, or neither. Columns of a
- * transaction's card begin with `i`.
+ * The columns of a row by their effect. `money` columns move money, `party` columns name the payer or recipient, and `terms`
+ * columns do neither. The prefix `i.` marks columns of the transaction's card.
  */
 export interface StateColumns {
   readonly money: readonly string[]
@@ -12,7 +12,7 @@ export interface StateColumns {
   readonly terms: readonly string[]
 }
 
-/** The tables whose rows are recorded, with the columns of each digest, in order (SQL function `row_digests`). */
+/** The tables whose rows are recorded. The columns of each digest are in the order of the SQL function `row_digests`. */
 export const STATES = {
   merchants: {
     money: ['r.currency', 'r.test', 'r.acquirer', 'r.claim', 'r.pricing'],
@@ -58,13 +58,14 @@ export const STATES = {
     party: ['r.acquirer_ref'],
     terms: ['r.created', 'r.reason_code', 'r.reason_title', 'r.due', 'r.resolved'],
   },
-  // Open operations follow from the trail. An answer decides whether a capture is paid out.
+  // Only answered operations are recorded, because open operations follow from the trail. The answer decides whether a capture is
+  // paid out.
   acquirer_operations: {
     money: ['r.kind', 'r.status'],
     party: ['r.transaction_id'],
     terms: ['r.reason', 'r.answered'],
   },
-  // Those that hold back money, from the first of it on.
+  // A merchant's exceptions are recorded from the first exception that holds back money.
   acquirer_exceptions: {
     money: ['r.reserved', 'r.resolved'],
     party: ['r.payload'],
@@ -80,7 +81,7 @@ export const STATES = {
 /** A table whose rows the chain of states records. */
 export type RecordedTable = keyof typeof STATES
 
-/** A row that differs from its last record, or has no id of its own. */
+/** A row that differs from its last recorded state, or has no unique id. */
 export interface ChangedRow {
   readonly table: RecordedTable
   readonly id: string
@@ -90,12 +91,13 @@ export interface ChangedRow {
 const CHANGED_MAX = 100
 
 /**
- * The rows of a merchant, its own included, that differ from their last record or have none, and the recorded rows that
- * are gone. At most a hundred of each kind in each table. PostgreSQL compares, and only these rows are read.
+ * Returns the rows of a merchant, its own row included, that differ from their last recorded state or have none. Also returns
+ * recorded rows that were deleted. At most a hundred of each kind are returned per table. PostgreSQL compares the rows, so only
+ * the differing rows are read.
  */
 export async function listChangedRows(db: Db, merchantId: string): Promise<readonly ChangedRow[]> {
   const changed: ChangedRow[] = []
-  // TypeScript types the keys of an object as strings.
+  // TypeScript gives `Object.keys` the type `string[]`.
   for (const table of Object.keys(STATES) as RecordedTable[]) {
     changed.push(...(await listDiffering(db, merchantId, table)))
     if (table !== 'merchants') changed.push(...(await listDeletedRows(db, merchantId, table)))
@@ -103,7 +105,7 @@ export async function listChangedRows(db: Db, merchantId: string): Promise<reado
   return [...changed, ...(await listRedirectedPayouts(db, merchantId)), ...(await listStrayOperations(db, merchantId))]
 }
 
-/** Compares rows with their last record. @throws Error when a row differs */
+/** Compares rows with their last recorded state. @throws Error if a row differs */
 export async function expectRecorded(
   db: Db,
   merchantId: string,
@@ -175,8 +177,8 @@ async function listDeletedRows(db: Db, merchantId: string, table: RecordedTable)
 }
 
 /**
- * A payout keeps the account of its first record. Otherwise an account that was changed by hand could be recorded with
- * a later change.
+ * Returns payouts whose bank account was recorded with two values. A payout must keep its first account. Without this check, an
+ * account changed by SQL would be recorded with the next legitimate change and then look correct.
  */
 async function listRedirectedPayouts(db: Db, merchantId: string): Promise<readonly ChangedRow[]> {
   const { rows } = await sql<{ id: string }>`
@@ -193,9 +195,9 @@ async function listRedirectedPayouts(db: Db, merchantId: string): Promise<readon
 }
 
 /**
- * Each live capture, refund and void that was handed to an acquirer has an operation, and nothing else has one. So what
- * an acquirer has not accepted is not paid out. An entry that books a rejected operation again has none: the acquirer
- * has that operation already.
+ * Returns operations without a matching trail entry, and trail entries that lack an operation. Each live capture, refund and void
+ * that was sent to an acquirer must have an operation. Otherwise money that no acquirer accepted could be paid out. An entry that
+ * books a rejected operation again has no operation of its own, because the acquirer already has the first one.
  */
 async function listStrayOperations(db: Db, merchantId: string): Promise<readonly ChangedRow[]> {
   const { rows } = await sql<{ id: string; isMissing: boolean }>`

@@ -25,7 +25,7 @@ beforeAll(async () => {
 })
 afterAll(() => payments.close())
 
-/** Runs a statement with the login of the service. */
+/** Runs a statement with the login of the service, as an attacker could. */
 const attack = <Row>(statement: RawBuilder<Row>) => statement.execute(payments.service.db)
 /** Runs a statement as the owner of the database, with triggers and checks off. */
 const byHand = (statement: RawBuilder<unknown>) =>
@@ -42,7 +42,7 @@ async function violations(merchantId: string): Promise<Violation[]> {
   }
   return found
 }
-/** Violations of the terms of a merchant, without those of the chains. */
+/** Returns the violations of a merchant's terms, without those of its chains. */
 const strayTerms = async (merchantId: string) =>
   (await violations(merchantId))
     .filter(({ invariant }) => invariant === 18)
@@ -222,7 +222,7 @@ describe('ledger verify finds', () => {
     expect(paid.statusCode).toBe(201)
     await byHand(sql`UPDATE ${sql.table('merchants')} SET test = false WHERE id = ${merchantId}`)
     const message = 'is test at a live merchant, or live at a test one'
-    // A test payout is settled at once, so it has two journals.
+    // A test payout is settled immediately, so it has two journals.
     const tables = ['journals', 'lines', 'journals', 'lines', 'journals', 'transactions', 'payouts']
     expect(await strayTerms(merchantId)).toEqual(tables.map((table) => [table, message]))
   })
@@ -231,7 +231,7 @@ describe('ledger verify finds', () => {
     for (const own of ['EUR', 'USD']) {
       const merchantId = await createMerchant({ currency: own })
       const id = await customerPayment(payments, merchantId, { currency: 'GBP', amount: 1_000 })
-      // The lev is refused for new transactions, so an older one is written by hand.
+      // The service refuses the lev for new transactions, so set the currency of an older transaction by SQL.
       await byHand(sql`UPDATE ${sql.table('transactions')} SET currency = 'BGN' WHERE id = ${id}`)
       await capture(payments, app, id, 500)
       expect([own, await strayTerms(merchantId)]).toEqual([own, []])
@@ -252,7 +252,7 @@ describe('ledger verify finds', () => {
     const rates = (rate: number) => JSON.stringify([{ date: rows[0]?.today, currency: 'GBP', rate }])
     const load = (rate: number) =>
       sql`SELECT ${sql.table('import_rates')}(${rates(rate)}::jsonb)`.execute(payments.owner.db)
-    // The rates of other tests stay as they are.
+    // Use GBP, because no other test depends on its rate today.
     await load(2.5)
     const { merchantId } = await createCaptured('GBP')
     await load(1.25)

@@ -4,7 +4,7 @@ import { AMOUNT_MAX } from '../money/minor-units.ts'
 import type { Move } from './currency-move.ts'
 import { type Finding, INVARIANTS } from './invariants.ts'
 
-/** A row whose fee, rate or currency differs from what the merchant had at the time of the row. */
+/** A row whose fee, rate or currency differs from the merchant's terms at the time of the row. */
 export interface StrayTerms {
   readonly table: 'trail_entries' | 'transactions' | 'payouts' | 'account_snapshots'
   readonly id: string
@@ -13,7 +13,7 @@ export interface StrayTerms {
 
 const STRAY_MAX = 100
 
-/** The rows of a merchant that contradict its terms, the exchange rates, or the answers of acquirers. */
+/** Returns the rows of a merchant that contradict its terms, the exchange rates, or the answers of acquirers. */
 export async function listStrayTerms(
   db: Db,
   merchantId: string,
@@ -38,8 +38,8 @@ async function listRowsOfWrongMode(db: Db, merchantId: string, table: 'transacti
 }
 
 /**
- * Live transactions that no acquirer can have authorized: without an acquirer or its reference, with an authorization that
- * another transaction has too, above the largest amount, or in no listed currency.
+ * Returns live transactions that no acquirer can have authorized. They have no acquirer or no reference of one, share their
+ * authorization with another transaction, exceed the largest amount, or have an unlisted currency.
  */
 async function listUnauthorized(db: Db, merchantId: string) {
   const { rows } = await sql<{ id: string; message: string }>`
@@ -60,7 +60,7 @@ async function listUnauthorized(db: Db, merchantId: string) {
   return rows.map(({ id, message }) => toStrayTerms('transactions', id, message))
 }
 
-/** Transactions in a currency that the merchant did not have, or no longer, when they moved money. */
+/** Returns transactions whose funding currency is not the merchant's currency at the time when they moved money. */
 async function listStrangeFunding(db: Db, merchantId: string, move: Move | undefined) {
   const { formerCurrency = null, journalId = null } = move ?? {}
   const { rows } = await sql<{ id: string }>`
@@ -80,7 +80,7 @@ function toStrayTerms(table: StrayTerms['table'], id: string, message: string): 
   return { table, id, findings: [[INVARIANTS.terms, message]] }
 }
 
-/** Whether an entry was handed to no acquirer. A client may choose the reference of one that was. */
+/** A condition: no acquirer got the entry. Its reference proves nothing, because a client may choose the reference. */
 function hasNoOperation(entry: 'a' | 'e'): RawBuilder<unknown> {
   return sql`NOT EXISTS (
     SELECT FROM ${sql.table('acquirer_operations')} own
@@ -89,8 +89,9 @@ function hasNoOperation(entry: 'a' | 'e'): RawBuilder<unknown> {
 }
 
 /**
- * Whether an acquirer rejected, or did not answer, the operation that a negative entry takes back in full. An operation
- * that was accepted later must be booked again.
+ * A condition for a negative entry: the acquirer rejected or did not answer the operation that the entry takes back. All such
+ * entries together take back at most the amount of the operation. If the acquirer accepted the operation later, the operation
+ * must also be booked again.
  */
 const isRejection = sql`EXISTS (
   SELECT FROM ${sql.table('acquirer_operations')} o
@@ -109,18 +110,18 @@ const isRejection = sql`EXISTS (
     )
 )`
 
-/** The rate of an entry. NULL for a text that is no number: a column that was changed by hand may hold one. */
+/** The rate of an entry. NULL if the text is not a number, because the column may have been changed by SQL. */
 const rate = sql`CASE WHEN e.rate ~ '^[0-9]{1,20}([.][0-9]{1,10})?$' THEN e.rate::numeric END`
 
 /**
- * The worth of a capture is its amount at its rate, which has ten places. Several captures at one rate share the
- * worth of their sum, so the worth of each is within one unit of its own.
+ * A condition: the worth of a capture is its amount at its rate, which has ten decimal places. Several captures at one rate share
+ * the worth of their sum. So the worth of each may differ by up to one unit.
  */
 const isWorth = sql`abs(
   e.gross - e.amount * ${rate} * ('1e' || ${exponent('funding_currency')} - ${exponent('currency')})::numeric
 ) <= 1 + t.amount * ('1e' || ${exponent('funding_currency')} - ${exponent('currency')} - 10)::numeric`
 
-/** A capture that was accepted after it had been taken back has the worth of its correction. */
+/** A condition: a capture that was taken back and then accepted has the worth of the entry that took it back. */
 const isBookedAgain = sql`e.gross = (
   SELECT -sum(r.gross) FROM ${sql.table('trail_entries')} r
   WHERE r.merchant_id = e.merchant_id AND r.transaction_id = e.transaction_id AND r.kind = e.kind AND r.amount < 0
@@ -152,10 +153,10 @@ async function listContradictoryEntries(db: Db, merchantId: string): Promise<rea
 }
 
 /**
- * Captures whose rate is not that of two dated rates with a margin of whole basis points. The euro has a
- * rate on each day, and so have the kuna and the lev after their last day. A rate that an import has
- * replaced counts too: the audit row of the import names it. On a cluster the two parts are read one after
- * the other, in their order: captures first, so that no import in between brings a rate that is not known.
+ * Returns captures whose rate cannot be computed from two rates of its day and a margin in whole basis points. The euro has a
+ * rate on each day. The kuna and the lev have fixed rates after their last day. A rate that an import replaced is valid too: the
+ * audit entry of the import contains it. On a cluster, the two subqueries run one after the other. The captures are read first.
+ * Otherwise an import between the two reads could add a rate that the check does not know.
  */
 async function listWrongRates(db: Db, merchantId: string): Promise<readonly StrayTerms[]> {
   const found = (currency: RawBuilder<unknown>) => sql`
@@ -193,7 +194,7 @@ async function listWrongRates(db: Db, merchantId: string): Promise<readonly Stra
   )
 }
 
-/** Snapshots that are not the sum of their entries, or of a day that is not over. Each is compared with the one before. */
+/** Returns snapshots of unfinished days, and those that differ from the previous snapshot plus the entries since. */
 async function listWrongSnapshots(db: Db, merchantId: string): Promise<readonly StrayTerms[]> {
   const endOf = (date: RawBuilder<unknown>) => sql`${sql.table('first_id')}((${date} + 1) AT TIME ZONE 'UTC')`
   const { rows } = await sql<{ id: string; isOver: boolean }>`

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { checkFigures, type TransactionFigures } from './transaction-figures.ts'
 
-/** A transaction of 1,000: 700 captured, 200 voided. Of the captured, 300 are refunded, 50 lost and 30 in an open dispute. */
+/** A transaction of 1,000: 700 captured, 200 voided. Of the 700, 300 are refunded, 50 lost and 30 in dispute. */
 const sound: TransactionFigures = {
   id: 't',
   successful: true,
@@ -32,7 +32,7 @@ const sound: TransactionFigures = {
   disputes_lost: 50n,
   disputes_excess: 5n,
 }
-/** All that was captured is refunded, at what it brought. */
+/** The whole captured amount is refunded, at its worth. */
 const refunded: TransactionFigures = {
   ...sound,
   refunded: 650n,

@@ -4,10 +4,10 @@ import type { Move } from './currency-move.ts'
 import { type Finding, findingsOf } from './invariants.ts'
 
 /**
- * A transaction beside the sums of its trail, its lines and its disputes. Amounts are minor units: `gross_…`, `…_balance` and
- * `…_excess` of its funding currency, `moved_…` of the merchant's, all others of the transaction's. `trail_length`,
- * `trail_entries` and `trail_last` count entries. Where the merchant has moved to the euro, `…_balance` is of before, and
- * `moved_trail` and `moved_lines` are what trail and lines moved since.
+ * A transaction with the sums of its trail, its lines and its disputes. Amounts are in minor units. `gross_…`, `…_balance` and
+ * `…_excess` are in its funding currency, `moved_…` in the merchant's currency, and all others in the transaction's currency.
+ * `trail_length`, `trail_entries` and `trail_last` count entries. If the merchant has moved to the euro, `…_balance` covers only
+ * the time before the move. `moved_trail` and `moved_lines` are the sums of trail and lines since the move.
  */
 export interface TransactionFigures {
   readonly id: string
@@ -44,7 +44,7 @@ const PAGE_ROWS = 500
 const sumOf = (column: string, condition: string) =>
   sql.raw(`coalesce(sum(${column}) FILTER (WHERE ${condition}), 0)::bigint`)
 
-/** Yields the figures of a merchant's transactions. Memory holds one page. @param move the merchant's move to the euro */
+/** Yields the figures of a merchant's transactions. Only one page is in memory. */
 export async function* streamFigures(
   db: Db,
   merchantId: string,
@@ -61,13 +61,13 @@ export async function* streamFigures(
 
 interface FiguresPage {
   readonly merchantId: string
-  /** The id of the transaction before the page. */
+  /** The id of the last transaction of the previous page. */
   readonly after: string
   readonly move: Move | undefined
 }
 
 async function listFigures(db: Db, { merchantId, after, move }: FiguresPage): Promise<readonly TransactionFigures[]> {
-  // Rows of the transaction are of before the move where their id is lower. No id is higher than `g`.
+  // Rows with a lower id than `cut` are from before the move. All ids are lower than `g`, because they are hexadecimal.
   const cut = sql`(CASE WHEN t.funding_currency = ${move?.formerCurrency ?? null}::text
     THEN ${move?.journalId ?? null}::text ELSE 'g' END)`
   const toEuro = (amount: RawBuilder<unknown>) => sql`${sql.table('to_euro')}((${amount})::bigint, t.funding_currency)`
@@ -104,7 +104,7 @@ async function listFigures(db: Db, { merchantId, after, move }: FiguresPage): Pr
   return rows
 }
 
-/** The broken invariants of a transaction, of those about transactions (reference: Invariants). */
+/** Returns the broken invariants of a transaction (reference: Invariants). */
 export function checkFigures(figures: TransactionFigures): readonly Finding[] {
   const { amount, pending, captured, refunded, voided, disputed, lost, trail_length: length } = figures
   const parts = [pending, captured, refunded, voided, disputed, lost]

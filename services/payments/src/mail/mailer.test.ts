@@ -2,7 +2,7 @@ import { startMailSink } from '@trestle/testing/mail-sink.ts'
 import { afterAll, describe, expect, it } from 'vitest'
 import { createMailer } from './mailer.ts'
 
-/** A server without TLS that is not to get any mail. */
+/** A server without TLS that must not receive any mail. */
 const refused = await startMailSink()
 const plain = await startMailSink()
 const tls = await startMailSink({ offersTls: true })

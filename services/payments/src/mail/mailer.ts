@@ -6,14 +6,14 @@ export interface Mail {
   readonly to: string
   readonly subject: string
   readonly text: string
-  /** The content of `text` as HTML, where the mail has a link to follow. */
+  /** The content of `text` as HTML, if the mail contains a link. */
   readonly html?: string
 }
 
 export interface Mailer {
-  /** @throws Error when the server does not accept the mail */
+  /** @throws Error if the server does not accept the mail */
   send(mail: Mail): Promise<void>
-  /** @throws Error when the server does not answer */
+  /** @throws Error if the server does not answer */
   check(): Promise<void>
   close(): void
 }
@@ -22,18 +22,18 @@ export interface MailerConfig {
   /** `smtp://user:password@host:port`, or `smtps://…` for TLS from the first byte. */
   readonly url: string
   readonly from: string
-  /** Whether mails and the password are sent only to servers with TLS. */
+  /** Whether mails and the password are sent only over TLS. */
   readonly requireTls: boolean
-  /** How the mail server is greeted. A `name` in the query of the URL takes its place. */
+  /** The host name in the SMTP greeting. A `name` in the query of the URL overrides it. */
   readonly greetingName: string
 }
 
-/** Counts mails by outcome: sent, dropped, failed (this attempt), waiting (no server is set). */
+/** Counts mails by outcome: sent, dropped, failed (in this attempt), waiting (no mail server is set). */
 export function countMails(meter: Meter): Counter {
   return meter.createCounter('payments_mail_total', { description: 'Mails by what became of them' })
 }
 
-/** Why the server did not accept a mail, without the server's words, which may contain the address. */
+/** The reason of a refused mail, without the server's text, because it may contain the address. */
 export function smtpReason(error: unknown): Record<string, unknown> {
   if (!(error instanceof Error)) return {}
   return {
@@ -42,13 +42,13 @@ export function smtpReason(error: unknown): Record<string, unknown> {
   }
 }
 
-/** Why a mail is given up, as `payments doctor` shows it. */
+/** The reason for giving up a mail, as `payments doctor` shows it. */
 export const RECIPIENT_REFUSED = 'the mail server refuses the recipient'
 
 const CONNECT_MS = 10_000
 const IDLE_MS = 20_000
 
-/** Makes the sender of mails. It connects with the first mail, so that a start needs no mail server. */
+/** Creates the sender of mails. It connects only for the first mail, so the service starts without a mail server. */
 export function createMailer({ url, from, requireTls, greetingName }: MailerConfig): Mailer {
   let opened: Promise<Transporter> | undefined
   const open = () => {
@@ -57,7 +57,7 @@ export function createMailer({ url, from, requireTls, greetingName }: MailerConf
   }
   return {
     send: async ({ to, subject, text, html }) => {
-      // As an object: in a string, a comma would begin a second address.
+      // Pass the address as an object. In a string, a comma would begin a second address.
       await (await open()).sendMail({ from, to: { name: '', address: to }, subject, text, html })
     },
     check: async () => {
@@ -67,14 +67,14 @@ export function createMailer({ url, from, requireTls, greetingName }: MailerConf
   }
 }
 
-/** Sets the option in the URL, because the URL overrides options: even `requireTLS=false` in it. */
+/** Sets `requireTLS` in the URL, because the URL overrides options. Replaces `requireTLS=false` there too. */
 function withTlsRequired(url: string): string {
   const address = new URL(url)
   address.searchParams.set('requireTLS', 'true')
   return address.href
 }
 
-/** Loads the library with the first mail. It is large, and no start should wait for it. */
+/** Loads the library for the first mail, because the library is large and would delay the start. */
 async function openTransport(url: string, name: string): Promise<Transporter> {
   const { createTransport } = await import('nodemailer')
   const times = { connectionTimeout: CONNECT_MS, greetingTimeout: CONNECT_MS, socketTimeout: IDLE_MS }

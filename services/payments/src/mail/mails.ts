@@ -6,8 +6,8 @@ import type { ExcessDispute } from '../disputes/dispute-repository.ts'
 import { formatMoney } from '../money/minor-units.ts'
 
 /**
- * The job of a mail that tells a merchant of a rejected operation, or of a dispute of more than was captured. The job that sends
- * it reads the operation or the dispute.
+ * The job of a mail about a rejected operation, or about a dispute of more than the captured amount. The job reads the operation
+ * or the dispute when it runs.
  */
 export type RejectionMailJob = { readonly merchantId: string } & (
   | {
@@ -18,7 +18,7 @@ export type RejectionMailJob = { readonly merchantId: string } & (
   | { readonly disputeId: string }
 )
 
-/** Tells a merchant that an acquirer has rejected an operation, or that a dispute exceeds the captures. */
+/** Tells a merchant that an acquirer has rejected an operation, or that a dispute exceeds the captured amount. */
 export const rejectionMailTask = defineTask<RejectionMailJob>('rejection_mail', {
   ...RETRY_FOR_A_DAY,
   timeoutSeconds: 90,
@@ -30,7 +30,7 @@ const TAKEN_BACK = {
   void: 'The amount is pending again. You can void it once more.',
 } as const
 
-/** The text of the mail. It contains amounts and ids, and no words of an acquirer or a client. */
+/** Returns the mail about a rejected operation. It contains amounts and ids, but no text from an acquirer or a client. */
 export function rejectionMail(rejection: Rejection): { readonly subject: string; readonly text: string } {
   const { kind, status, transactionId, merchantId, amount, currency, balance, balanceCurrency } = rejection
   const cause = status === 'rejected' ? 'has rejected' : 'has not confirmed'
@@ -49,7 +49,7 @@ ${TAKEN_BACK[kind]} The trail of the transaction shows the correction as a ${kin
   }
 }
 
-/** The text of a mail about a dispute of more than was captured. It contains amounts and ids alone. */
+/** Returns the mail about a dispute of more than the captured amount. It contains only amounts and ids. */
 export function excessMail(dispute: ExcessDispute): { readonly subject: string; readonly text: string } {
   const { id, transactionId, merchantId, amount, excess, currency, worth, balanceCurrency, due } = dispute
   return {
@@ -70,10 +70,10 @@ Payouts hold back ${formatMoney(balanceCurrency, worth)} for the excess, beside 
 
 const InvitationMailJob = z.object({ token: z.string().describe('The secret part of the link') })
 
-/** The job of an invitation mail. The job that sends it reads who is invited, by whom and where to. */
+/** The job of an invitation mail. */
 export type InvitationMailJob = Readonly<z.output<typeof InvitationMailJob>>
 
-/** Sends an invitation. Its payload is encrypted, because its token admits any reader. */
+/** Sends an invitation. The payload is encrypted, because anybody who reads its token can accept the invitation. */
 export const invitationMailTask = defineEncryptedTask('invitation_mail', (json) => InvitationMailJob.parse(json), {
   ...RETRY_FOR_A_DAY,
   timeoutSeconds: 90,
@@ -86,8 +86,8 @@ interface InvitationMail {
 }
 
 /**
- * The text of an invitation mail, the same for everybody except for the link. Anybody can make an app and a merchant
- * and invite a stranger, so the mail contains no name that a client chose. The page behind the link shows the names.
+ * Returns an invitation mail. Only the link differs between mails. Anybody can create an app and a merchant and invite a
+ * stranger, so the mail contains no name that a client chose. The page behind the link shows the names.
  */
 export function invitationMail(link: string): InvitationMail {
   const { host } = new URL(link)

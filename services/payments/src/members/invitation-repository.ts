@@ -25,8 +25,8 @@ const findQuery = prepare(
 )
 
 /**
- * The invitation of a link, with the address as its merchant has typed it, also when it is accepted or expired;
- * undefined when no link has this hash.
+ * Returns the invitation of a link, even if it is accepted or expired. The address is as the merchant typed it. Resolves to
+ * `undefined` if no link has this hash.
  */
 export async function findInvitation(pools: Pools, tokenHash: Buffer): Promise<Invitation | undefined> {
   const row = await pools.read.first(findQuery, { tokenHash })
@@ -40,12 +40,12 @@ const acceptQuery = prepareOnCoordinator(
   (p: { tokenHash: Buffer }) => sql`SELECT ${sql.table('accept_invitation')}(${p.tokenHash})`,
 )
 
-/** Makes the invited user a member. Nothing changes unless the invitation is open. */
+/** Makes the invited user a member. Changes nothing if the invitation is accepted or expired. */
 export async function callAcceptInvitation(pools: Pools, tokenHash: Buffer): Promise<void> {
   await pools.write.one(acceptQuery, { tokenHash })
 }
 
-/** `invitation` is null to check access and find the answer of a repeat, and nothing else. */
+/** A user to invite. If `invitation` is `null`, the call only checks access and looks for the answer to an idempotent request. */
 export interface InviteUserCall {
   readonly caller: Caller
   readonly merchantId: string
@@ -82,7 +82,7 @@ const inviteQuery = prepareOnCoordinator(
 
 const NO_INVITATION = { email: null, tokenHash: null, task: null, data: null }
 
-/** Invites the user of an email address. Nothing changes if the user is a member. `mailed`: the job of the mail is written. */
+/** Invites a user by email, unless the user is a member. `mailed` is `true` if the job of the mail was inserted. */
 export async function callInviteUser(
   pools: Pools,
   { caller, merchantId, invitation }: InviteUserCall,

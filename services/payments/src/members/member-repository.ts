@@ -7,26 +7,27 @@ import { type AccessResult, type Judged, splitVerdict, type Verdict } from '../a
 import type { PageBounds } from '../pagination/page-query.ts'
 import type { AppMember, UserMember } from './member.ts'
 
-/** A page of the members of a merchant; `limit` is 0 when only access is checked. */
+/** A page of the members of a merchant. `limit` is 0 if only access is checked. */
 export interface ListMembersInput extends Credentials, Omit<PageBounds, 'order'> {
   readonly merchantId: string
-  /** Only of a test merchant, or only of a live one. */
+  /** `true` restricts the list to a test merchant, and `false` to a live merchant. */
   readonly test: boolean | undefined
 }
 
-/** A verdict beside the columns of a member, which are null where there is none. */
+/** A verdict with the columns of a member. The columns are `null` if there is no member. */
 type MemberRow<Columns> = { readonly verdict: Verdict; readonly identity_id: string | null } & (
   | Columns
   | { readonly id: null }
 )
 
-/** The query of a list of members for each order. */
+/** The queries of a list of members, one for each order. */
 type MemberList<Columns> = Readonly<Record<PageBounds['order'], PreparedQuery<ListMembersInput, MemberRow<Columns>>>>
 
 /**
- * Declares a list of the apps or users of a merchant, which its members may read, ordered by the id that the list shows.
- * @param noun `shownId` is that id, as an expression over the membership `l`
- * @param columns what is selected of the app or user `o` and its membership `s`
+ * Declares the list of the apps or users of a merchant. Members of the merchant may read it. It is ordered by the id that the
+ * list shows.
+ * @param noun the kind of member. `shownId` is the shown id, as an expression over the membership `l`
+ * @param columns the selected columns of the app or user `o` and its membership `s`
  */
 function declareMemberList<Columns>(
   { noun, shownId }: { readonly noun: 'app' | 'user'; readonly shownId: RawBuilder<unknown> },
@@ -64,8 +65,8 @@ interface AppMemberColumns {
 }
 
 /**
- * Anybody may add a stranger's app to a merchant of their own. So the key hint is shown only to the app itself, and at
- * merchants where no other member added the app.
+ * Anybody may add another person's app to their own merchant. So the key hint is shown only to the app itself, and at merchants
+ * where no other member added the app.
  */
 const appListQueries = declareMemberList<AppMemberColumns>(
   { noun: 'app', shownId: sql`l.app_id` },
@@ -77,7 +78,7 @@ const appListQueries = declareMemberList<AppMemberColumns>(
     ) END AS key_hint`,
 )
 
-/** A page of the apps of a merchant. At most `input.limit`, by id in `order`. */
+/** Returns a page of the apps of a merchant, at most `input.limit`, by id in `order`. */
 export async function listAppMembers(
   pools: Pools,
   input: ListMembersInput,
@@ -94,7 +95,7 @@ function toAppMember(row: MemberRow<AppMemberColumns>): AppMember | undefined {
   return { id, name, keyHint: key_hint, created }
 }
 
-/** An app that is to become a member of a merchant. `appId` is null when only access is checked. */
+/** An app to add to a merchant. `appId` is `null` if only access is checked. */
 export interface AddAppCall {
   readonly caller: Caller
   readonly merchantId: string
@@ -115,12 +116,12 @@ const addQuery = prepareOnCoordinator(
     FROM ${sql.table('add_app')}(${callerRow(p)}, ${p.merchantId}, ${p.appId}) f`,
 )
 
-/** `unknown-app`: no app has the id. */
+/** The result of adding an app. `unknown-app`: no app has the id. */
 export type AddedApp =
   | { readonly verdict: 'added'; readonly app: Pick<AppMember, 'id' | 'name'> }
   | { readonly verdict: 'unknown-app' }
 
-/** Makes an app a member of a merchant. Nothing changes when it is one already. */
+/** Makes an app a member of a merchant. Changes nothing if the app is already a member. */
 export async function callAddApp(pools: Pools, { caller, ...input }: AddAppCall): Promise<Judged<AddedApp>> {
   const row = await pools.write.one(addQuery, { ...callerColumns(caller), ...input })
   const [verdict] = splitVerdict(row.verdict, ['unknown-app'])
@@ -133,8 +134,8 @@ function toAddedApp({ verdict, id, name }: AddedRow): AddedApp | undefined {
 }
 
 /**
- * All merchants share the record of a user. Until the user accepts the invitation, a merchant sees nothing of that record,
- * not even that it existed before.
+ * All merchants share the record of a user. Until the user accepts the invitation, a merchant must not see anything of this
+ * record, not even whether it existed before.
  */
 const userListQueries = declareMemberList<UserMember>(
   { noun: 'user', shownId: sql`coalesce(l.member_id, l.user_id)` },
@@ -142,7 +143,7 @@ const userListQueries = declareMemberList<UserMember>(
     CASE WHEN s.member_id IS NULL THEN o.created ELSE s.created END AS created, s.pending`,
 )
 
-/** A page of the users of a merchant, with those who are invited. At most `input.limit`, by id in `order`. */
+/** Returns at most `input.limit` users of a merchant, including invited users, by id in `order`. */
 export async function listUserMembers(
   pools: Pools,
   input: ListMembersInput,
@@ -159,7 +160,7 @@ function toUserMember(row: MemberRow<UserMember>): UserMember | undefined {
   return { id, email, name, pending, created }
 }
 
-/** Members of a kind that an operator sees of a merchant at most. */
+/** The most apps, and the most users, that an operator sees of a merchant. */
 const SHOWN_MEMBERS_MAX = 100
 
 const appsQuery = prepareOnCoordinator(
@@ -182,7 +183,7 @@ const usersQuery = prepareOnCoordinator(
     WHERE s.merchant_id = ${p.merchantId} ORDER BY 1 DESC LIMIT ${sql.lit(SHOWN_MEMBERS_MAX)}`,
 )
 
-/** The newest apps and users of a merchant, for an operator, who sees every record: at most 100 of each. */
+/** Returns the newest 100 apps and 100 users of a merchant for an operator, who sees the whole records. */
 export async function listMembersOfMerchant(
   { read }: Pools,
   merchantId: string,
@@ -191,7 +192,7 @@ export async function listMembersOfMerchant(
   return { apps: apps.map(({ key_hint, ...app }) => ({ ...app, keyHint: key_hint })), users }
 }
 
-/** A membership to end. `memberId` is null when only access is checked. */
+/** A membership to end. `memberId` is `null` if only access is checked. */
 export interface RevokeMemberCall {
   readonly caller: Caller
   readonly merchantId: string
@@ -212,8 +213,8 @@ function revokeQuery(name: string) {
 }
 
 /**
- * Ends the membership of an app or a user, or a pending invitation, from the next request on. `isLast`: the app or user is
- * the only member of a live merchant and wanted to leave, so nothing was done.
+ * Ends the membership of an app or a user, or a pending invitation. The next request of the former member is already refused.
+ * `isLast` is `true` if the only member of a live merchant wanted to leave. Nothing changes in this case.
  */
 export async function callRevokeMember(
   pools: Pools,

@@ -4,7 +4,7 @@ export interface AppMember {
   readonly id: string
   readonly name: string | null
   /**
-   * Last four characters of its newest good key. Null when the app has a name, an operator hid the hint, or another
+   * The last four characters of the app's newest valid key. `null` if the app has a name, an operator hid the hint, or another
    * member added the app.
    */
   readonly keyHint: string | null
@@ -13,13 +13,12 @@ export interface AppMember {
 
 /** A user of a merchant, or an invited user. */
 export interface UserMember {
-  /** The id of the membership, if the user was invited: the user's own id is shared by all their merchants. */
+  /** The id of the membership if the user was invited. All merchants of a user share the id of the user. */
   readonly id: string
-  /** As the merchant typed it. */
+  /** The address as the merchant typed it. */
   readonly email: string
-  /** Null until the invitation is accepted. */
+  /** `null` until the user accepts the invitation. */
   readonly name: string | null
-  /** Whether the invitation is still to be accepted. */
   readonly pending: boolean
   readonly created: Date
 }
@@ -45,7 +44,7 @@ export const UserMemberView = z
   })
   .meta({ id: 'MerchantUser' })
 
-/** The JSON of an app. `keyHint` is left out where the caller may not see it. */
+/** Returns the JSON of an app. `keyHint` is absent if the hint is `null`. */
 export function viewAppMember({ id, name, keyHint, created }: AppMember): z.infer<typeof AppMemberView> {
   return {
     id,
@@ -55,7 +54,7 @@ export function viewAppMember({ id, name, keyHint, created }: AppMember): z.infe
   }
 }
 
-/** The JSON of a user, whose name is hidden until the invitation is accepted. */
+/** Returns the JSON of a user. `name` is absent until the user accepts the invitation. */
 export function viewUserMember({ id, email, name, pending, created }: UserMember): z.infer<typeof UserMemberView> {
   return { id, email, ...(name === null ? {} : { name }), created: created.toISOString(), pending }
 }

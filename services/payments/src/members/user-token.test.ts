@@ -105,7 +105,7 @@ describe('createUserTokenVerifier', () => {
   it('503: fetches keys only through the guarded client: from permitted addresses, and with a limited length', async () => {
     const verifyFrom = async (jwksUrl: string) =>
       createUserTokenVerifier({ jwksUrl, issuer: ISSUER, now: () => NOW })(await sign(claims))
-    // Without the guard this reaches the stub: on Linux it is another name of loopback.
+    // On Linux, `0.0.0.0` also reaches the loopback interface. Without the guard, this request reaches the stub.
     await expect(verifyFrom(provider.url.replace('127.0.0.1', '0.0.0.0'))).rejects.toEqual(serviceUnavailable())
     const endless = await startStubProvider(() => ({ status: 200, body: { ...jwks, padding: 'x'.repeat(1_048_576) } }))
     await expect(verifyFrom(endless.url)).rejects.toEqual(serviceUnavailable())

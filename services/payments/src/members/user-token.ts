@@ -9,16 +9,16 @@ import { serviceUnavailable } from '../errors.ts'
 import { email } from '../requests/fields.ts'
 
 export interface UserTokenOptions {
-  /** `https://auth.example.com/.well-known/jwks.json`. */
+  /** For example, `https://auth.example.com/.well-known/jwks.json`. */
   readonly jwksUrl: string
-  /** The `iss` of its tokens. Its service must verify email addresses. */
+  /** The required `iss` of the tokens. Its service must verify email addresses. */
   readonly issuer: string
-  /** The required `aud`. Undefined: any audience. */
+  /** The required `aud`. If it is `undefined`, any audience is accepted. */
   readonly audience?: string | undefined
   readonly now: () => Date
 }
 
-/** The verified email address of the user; undefined when the token is not good. */
+/** Returns the verified email address of the user, or `undefined` if the token is not valid. */
 export type VerifyUserToken = (token: string) => Promise<string | undefined>
 
 const FIXED = {
@@ -29,7 +29,7 @@ const FIXED = {
 
 /**
  * Creates the function that checks access tokens of a sign-in service (reference: Tokens of users). That function throws
- * `serviceUnavailable` when the service does not give its keys, because the token may be good.
+ * `serviceUnavailable` if it cannot fetch the keys of the service, because the token may be valid.
  */
 export function createUserTokenVerifier({ now, ...rules }: UserTokenOptions): VerifyUserToken {
   const issuer = openTokenIssuer({ ...rules, ...FIXED }, { now })
@@ -53,10 +53,10 @@ function verifiedEmail(claims: JWTPayload): string | undefined {
   return Claims.safeParse(claims).data?.email
 }
 
-/** Checks the tokens of users who call with one of the sign-in service instead of an app's key. */
+/** Checks the access tokens of users who call without the API key of an app. */
 export interface UserTokens {
   readonly verify: VerifyUserToken
-  /** Makes the user of an email address, unless there is one. A user need not have been invited before. */
+  /** Creates the user with this email address if none exists. The user need not have been invited. */
   readonly register: (email: string) => Promise<void>
 }
 
@@ -71,7 +71,7 @@ export function openUserTokens(pools: Pools, options: UserTokenOptions): UserTok
   return createUserTokens(pools, createUserTokenVerifier(options))
 }
 
-/** Creates the verifier of users' tokens. It remembers the users that exist, because they are never deleted. */
+/** Creates the verifier of users' tokens. The verifier caches which users exist, because users are never deleted. */
 export function createUserTokens(pools: Pools, verify: VerifyUserToken): UserTokens {
   const seen = new LRUCache<string, true>({ max: SEEN_USERS_MAX })
   return {

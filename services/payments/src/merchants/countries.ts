@@ -4,7 +4,7 @@ import table from './countries.json' with { type: 'json' }
 export const COUNTRIES: readonly string[] = table.countries.map(({ code }) => code)
 const CODES: ReadonlySet<string> = new Set(COUNTRIES)
 
-/** Whether this is a country code of ISO 3166-1 (two upper-case letters) where a company may be registered. */
+/** Returns whether the text is the code of a country where a company may be registered: two upper-case letters (ISO 3166-1). */
 export function isCountry(code: string): boolean {
   return CODES.has(code)
 }

@@ -5,12 +5,12 @@ import type { Db, Trx } from '../database.ts'
 
 const PAGE_ROWS = 1_000
 
-/** The ids of all merchants, read page by page without locks. Each merchant is then worked on in a call of its own. */
+/** Yields the ids of all merchants, read in pages without locks. Callers work on each merchant in a separate call. */
 export async function* eachMerchant(db: Db): AsyncGenerator<string> {
   for await (const page of merchantPages(db)) yield* page
 }
 
-/** The ids of all merchants, a thousand at a time, for statements that work on many merchants. */
+/** Yields the ids of all merchants in pages of 1,000, for statements that work on many merchants. */
 export async function* merchantPages(db: Db): AsyncGenerator<readonly string[]> {
   let after = ''
   for (;;) {
@@ -28,7 +28,7 @@ export async function* merchantPages(db: Db): AsyncGenerator<readonly string[]> 
   }
 }
 
-/** The acquirers of live merchants that the settings lack, by name. */
+/** Returns the acquirers of live merchants that are not among `names`, in alphabetical order. */
 export async function listAcquirersBeside(db: Db, names: readonly string[]): Promise<readonly string[]> {
   const { rows } = await sql<{ acquirer: string }>`
     SELECT DISTINCT acquirer FROM ${sql.table('merchants')} WHERE NOT test AND acquirer <> ALL (${names}::text[])
@@ -36,13 +36,13 @@ export async function listAcquirersBeside(db: Db, names: readonly string[]): Pro
   return rows.map(({ acquirer }) => acquirer)
 }
 
-/** An account that money goes to, and the merchant or payout that has it. */
+/** A bank account that receives payouts, and the merchant or payout that uses the account. */
 export interface LiveAccount {
   readonly name: string
   readonly iban: string
 }
 
-/** The accounts of live merchants, and of their payouts that wait. */
+/** Returns the bank accounts of live merchants and of their payouts that are not yet exported. */
 export async function listLiveAccounts(db: Db): Promise<readonly LiveAccount[]> {
   const { rows: merchants } = await sql<LiveAccount>`
     SELECT 'merchant ' || m.id AS name, m.iban FROM ${sql.table('merchants')} m
@@ -59,9 +59,9 @@ interface MerchantWork {
 }
 
 /**
- * Calls `act` for each merchant. When the database ends the call for one of them (a lock timeout or a statement timeout), the
- * others still get their turn.
- * @throws Error at the end when a merchant was left out, so that the job runs again
+ * Calls `act` for each merchant. If a lock timeout or a statement timeout ends one call, the function continues with the next
+ * merchant.
+ * @throws Error at the end if it skipped a merchant, so that the job runs again
  */
 export async function forEachMerchant(
   { db, logger }: MerchantWork,
@@ -81,15 +81,15 @@ export async function forEachMerchant(
 }
 
 /**
- * Keeps the rows of a merchant on their server until the end of the database transaction, which begins with this call. Otherwise
- * Citus may move rows that the transaction has only read or locked, and it would then change the new rows by what it read in the
- * old ones (decision 36).
+ * Keeps the rows of a merchant on their server until the end of the database transaction. It must be the first statement of the
+ * transaction. Otherwise Citus may move rows that the transaction has only read or locked. The transaction would then change the
+ * moved rows based on old values (decision 36).
  */
 export async function lockTenant(trx: Trx, merchantId: string): Promise<void> {
   await sql`SELECT ${sql.table('wait_for_rebalance')}(${merchantId})`.execute(trx)
 }
 
-/** The merchants that an id may belong to. At most one of them has the row. */
+/** Returns the merchants that an id may belong to. At most one of them has the row. */
 export async function listTenants(db: Db, id: string): Promise<readonly string[]> {
   const { rows } = await sql<{ merchant_id: string }>`
     SELECT o.merchant_id FROM (${sqlFragment('owners.sql', { id: sql`${id}::text` })}) o`.execute(db)

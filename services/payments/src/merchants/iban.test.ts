@@ -41,7 +41,7 @@ describe('iban', () => {
 })
 
 describe('an IBAN that money can be sent to', () => {
-  // The ten countries that joined the registry last, by invented accounts.
+  // Invented accounts in the ten countries that joined the IBAN registry last.
   it.each([
     ['BI5010001000020000012345678'],
     ['DJ6900010000110001234567812'],

@@ -9,7 +9,7 @@ import type { PageBounds } from '../pagination/page-query.ts'
 import type { Claim, Merchant, MerchantChanges, NewMerchant } from './merchant.ts'
 import type { Pricing } from './pricing.ts'
 
-/** The columns that queries select of a merchant `m` and its balance `b`. */
+/** The columns that queries select from the merchant `m` and its balance `b`. */
 export interface MerchantColumns {
   id: string
   key: string
@@ -30,14 +30,14 @@ export interface MerchantColumns {
   created: Date
 }
 
-/** A verdict beside the columns of a merchant, which are null unless one was found. */
+/** A verdict and the columns of a merchant. The columns are `null` if no merchant was found. */
 type MerchantAccessRow = { verdict: Verdict; identity_id: string | null } & (MerchantColumns | { id: null })
 
 const COLUMNS =
   `id, key, name, currency, test, email, website, descriptor, country, company_number, iban, holder, claim, pricing, tds_mode,
   created`.replaceAll(/\s+/g, ' ')
 
-/** Every query names the merchant `m` and its balance `b`. */
+/** The columns of a merchant and its balance. Each query must use the aliases `m` for the merchant and `b` for the balance. */
 export const merchantColumns = sql`${columnsOfRow('m', COLUMNS)}, b.balance`
 
 export interface MerchantResult extends AccessResult {
@@ -57,7 +57,7 @@ const createQuery = prepareOnCoordinator(
     FROM ${sql.table('create_merchant')}(${callerRow(p)}, ${p.merchant}) f`,
 )
 
-/** Makes a merchant with its balance. The caller becomes a member. */
+/** A merchant to create. `merchant` is `null` if only access is checked. */
 export async function callCreateMerchant(pools: Pools, input: CreateMerchantCall): Promise<MerchantResult> {
   const { caller, merchant } = input
   const values = merchant && { ...merchant, company_number: merchant.companyNumber }
@@ -74,7 +74,7 @@ const readQuery = prepareForCaller(
     LEFT JOIN ${sql.table('merchant_balances')} b ON b.merchant_id = ${p.merchantId}`,
 )
 
-/** A merchant by its id, for a member: `not-found` for an unknown id, `forbidden` for a caller who is no member. */
+/** Reads a merchant for a member. `not-found`: the id is unknown. `forbidden`: the caller is not a member. */
 export async function readMerchant(
   pools: Pools,
   input: Credentials & { readonly merchantId: string },
@@ -82,7 +82,7 @@ export async function readMerchant(
   return toMerchantResult(await pools.read.one(readQuery, input))
 }
 
-/** A change of a merchant. `changes` is null when only access is checked. `fixed` must equal the stored fields, by path. */
+/** A change of a merchant, or `null` for a check of access. `fixed` has values by path that must equal the stored ones. */
 export interface UpdateMerchantCall {
   readonly caller: Caller
   readonly merchantId: string
@@ -101,7 +101,7 @@ const updateQuery = prepareOnCoordinator(
     FROM ${sql.table('update_merchant')}(${callerRow(p)}, ${p.merchantId}, ${p.changes}, ${p.fixed})`,
 )
 
-/** Changes a merchant, unless a fixed field differs. `differing` has the paths of the fixed fields that differ. */
+/** Changes a merchant, unless a fixed field differs. `differing` lists the paths of the fixed fields that differ. */
 export async function callUpdateMerchant(
   pools: Pools,
   { caller, ...input }: UpdateMerchantCall,
@@ -110,10 +110,10 @@ export async function callUpdateMerchant(
   return { verdict, identityId: identity_id, differing: differing ?? [] }
 }
 
-/** A page of the merchants of an identity. `limit` is 0 when only access is checked. */
+/** The identity and bounds of one page of merchants. `limit` is 0 if only access is checked. */
 export interface ListInput extends Credentials, Omit<PageBounds, 'order'> {
   readonly identityId: string
-  /** Only test merchants, or only live ones. */
+  /** `true` selects only test merchants, `false` only live ones, and `undefined` both. */
   readonly test: boolean | undefined
 }
 
@@ -156,7 +156,7 @@ const balancesQuery = prepare(
     WHERE b.merchant_id = ANY (${p.ids}::text[])`,
 )
 
-/** One page for apps and one for users: PostgreSQL would read all rows to sort them together. */
+/** Apps and users have separate pages, because PostgreSQL would read all rows to sort both together. */
 function membershipPage(noun: 'app' | 'user', order: ReturnType<typeof sql>, p: ListInput): ReturnType<typeof sql> {
   const memberId = sql`s.${sql.id(`${noun}_id`)}`
   return sql`(
@@ -169,7 +169,7 @@ function membershipPage(noun: 'app' | 'user', order: ReturnType<typeof sql>, p: 
       )`
 }
 
-/** A page of the merchants that the caller belongs to. At most `input.limit`, by id in `order`. */
+/** Returns at most `input.limit` merchants that the caller belongs to, by id in `order`. */
 export async function listMerchants(
   pools: Pools,
   input: ListInput,
@@ -178,7 +178,7 @@ export async function listMerchants(
   const rows = await pools.read.all(listQueries[order], input)
   const { verdict = 'unauthorized', identity_id = null } = rows[0] ?? {}
   const found = rows.flatMap((row) => (row.id === null ? [] : [row]))
-  // A distributed database has merchants on each node and balances on one.
+  // In a distributed database, each node has the merchants, but a balance is on only one node. A second query reads the balances.
   const ids = found.filter(({ balance }) => balance === null).map(({ id }) => id)
   const balances = new Map(
     ids.length === 0 ? [] : (await pools.read.all(balancesQuery, { ids })).map((row) => [row.merchant_id, row.balance]),
@@ -217,16 +217,16 @@ export function toMerchant(row: MerchantColumns): Merchant {
   }
 }
 
-/** A hundred years of 365 days: the longest move of a test clock. The database judges the sum of all moves. */
+/** The longest advance of a test clock: 100 years of 365 days, in seconds. The database limits the sum of all advances. */
 export const CLOCK_SECONDS_MAX = 3_153_600_000
 
-/** `advance` is in seconds, and null when only access is checked. */
+/** `advance` is in seconds. It is `null` if only access is checked. */
 export interface AdvanceClockCall extends CallerColumns {
   readonly merchantId: string
   readonly advance: number | null
 }
 
-/** `now`: the new time. `limit-exceeded`: the clock would run more than 100 years ahead, so nothing changed. */
+/** `now` is the new time. `limit-exceeded`: the clock would run over 100 years ahead, so nothing changed. */
 export type AdvancedClock =
   | { readonly verdict: 'advanced'; readonly now: Date }
   | { readonly verdict: 'limit-exceeded' }

@@ -1,39 +1,39 @@
 import type { ColumnType, Generated } from 'kysely'
 
-/** A column of JSON, which is written as text. */
+/** A JSON column. Queries write its value as text. */
 export type Json<T> = ColumnType<T, string, string>
 
-/** The columns that every row below a merchant begins with. */
+/** The columns that begin every row of a merchant's tables. */
 export interface MerchantRow {
   merchant_id: string
   id: string
   created: Date
 }
 
-/** A card as it was used. The vault key `key_id` encrypted its number. */
+/** A card as a payment used it. The vault key `key_id` encrypted its number. */
 export interface InstrumentsTable extends MerchantRow {
   pan_sealed: Buffer
   key_id: number
   pan_mac: Buffer
   bin: string
   last4: string
-  /** Last day on which the card is good. */
+  /** The last day on which the card is valid. */
   expiry: Date
   scheme: string | null
-  /** The scenario of the simulator for this card. */
+  /** The simulator scenario of this card. */
   scenario: Json<unknown> | null
   network_ref: string | null
-  /** Whether its first payment announced a plan. */
+  /** Whether the first payment with the card announced a payment plan. */
   planned: Generated<boolean>
 }
 
-/** A transaction. Amounts are minor units of `currency`. `lost` is the part of `disputed` that lost disputes took. */
+/** A transaction. Amounts are minor units of `currency`. `lost` is the part of `disputed` that the merchant lost in disputes. */
 export interface TransactionsTable extends MerchantRow {
   instrument_id: string
   source_id: string | null
   test: boolean
   currency: string
-  /** The currency of the merchant when the transaction was made. The worths of its trail are in it. */
+  /** The currency of the merchant when the transaction was made. The worths in the trail are in this currency. */
   funding_currency: string
   amount: bigint
   descriptor: string
@@ -55,14 +55,14 @@ export interface TransactionsTable extends MerchantRow {
   code_present: boolean
   session_id: string | null
   acquirer_ref: string | null
-  /** Null: the simulator. */
+  /** `null` for the simulator. */
   acquirer: string | null
   /** Whether the simulator disputes the first capture. */
   disputed_at_capture: Generated<boolean>
   last4: string
 }
 
-/** A saved card (reference: Kept cards). `deleted`: null in every row, because nothing deletes a card. */
+/** A saved card (reference: Kept cards). `deleted` is `null` in every row, because nothing deletes a card. */
 export interface CardsTable extends MerchantRow {
   transaction_id: string
   instrument_id: string
@@ -70,7 +70,7 @@ export interface CardsTable extends MerchantRow {
   deleted: Date | null
 }
 
-/** A dispute. `amount`: minor units of `currency`, the currency of the transaction. */
+/** A dispute. `amount` is in minor units of `currency`, the currency of the transaction. */
 export interface DisputesTable extends MerchantRow {
   transaction_id: string
   amount: bigint
@@ -81,15 +81,15 @@ export interface DisputesTable extends MerchantRow {
   status: Generated<'open' | 'won' | 'lost'>
   acquirer_ref: string | null
   resolved: Date | null
-  /** The part that captures cover, in the currency of the transaction. */
+  /** The part of the amount that captures cover, in the currency of the transaction. */
   covered: bigint
-  /** The rest, in the currency of the dispute. */
+  /** The rest of the amount, in the currency of the dispute. */
   excess: bigint
-  /** The worth of the excess in the funding currency of the transaction. */
+  /** The worth of `excess` in the funding currency of the transaction. */
   excess_gross: bigint
 }
 
-/** A fraud alert. `reason`: 0 to 8. */
+/** A fraud alert. `reason` is 0 to 8. */
 export interface FraudsTable extends MerchantRow {
   transaction_id: string
   reported: Date | null
@@ -97,7 +97,7 @@ export interface FraudsTable extends MerchantRow {
   acquirer_ref: string | null
 }
 
-/** A payout. `amount`: minor units of `currency`, the currency of the merchant. `date`: the UTC day for which it is made. */
+/** A payout. `amount` is in minor units of the merchant's `currency`. `date` is the UTC day of the payout. */
 export interface PayoutsTable extends MerchantRow {
   date: Date
   test: boolean
@@ -108,61 +108,61 @@ export interface PayoutsTable extends MerchantRow {
   line_id: string
 }
 
-/** A payment that its customer has begun, with the steps taken so far (reference: Paying once). */
+/** A payment that its customer has begun, with the completed steps (reference: Paying once). */
 export interface PaymentSessionsTable extends MerchantRow {
-  /** SHA-256 of the customer's consent. Hints and tokens of another order do not match it. */
+  /** The SHA-256 hash of what the customer agreed to. Hints and tokens of another order do not match it. */
   digest: Buffer
-  /** The last step that was offered, and the last step whose task the client has. */
+  /** `step` is the last step that the service offered. `taken_step` is the last step whose task the client has received. */
   step: string
   taken_step: string | null
-  /** The parts of 3-D Secure in which the card is enrolled. */
+  /** The parts of 3-D Secure that the card is enrolled in. */
   tds: Json<unknown> | null
-  /** The origin of the page that shows the challenge, and the URL to which a redirect returns. */
+  /** `origin` is the origin of the page that shows the challenge. `return_url` is the URL that a redirect returns to. */
   origin: string | null
   return_url: string | null
-  /** When the customer was first asked. */
+  /** The time of the first challenge. */
   challenged: Date | null
   outcome: 'authenticated' | 'attempted' | 'unavailable' | 'rejected' | null
   attempt_id: string | null
   transaction_id: string | null
-  /** The status code of the refusal, at the end. */
+  /** The status code of the final refusal. */
   status_code: string | null
   expires: Date
 }
 
-/** A token of the checkout that a payment uses, until it expires. The primary key lets one payment use it. */
+/** A checkout token in use, stored until it expires. The primary key lets only one payment use it. */
 export interface SpentTokensTable {
   merchant_id: string
   jti: string
   expires: Date
 }
 
-/** The request to an acquirer, without card data. */
+/** An authorization attempt. `request` is the request to the acquirer, without card data. */
 export interface AttemptsTable extends MerchantRow {
   kind: string
   state: Generated<'sent' | 'approved' | 'declined' | 'unknown' | 'reversed'>
   request: Json<unknown>
 }
 
-/** An answer of an acquirer that contradicts the books, until an operator resolves it. */
+/** An answer of an acquirer that contradicts the books. It waits until an operator resolves it. */
 export interface AcquirerExceptionsTable extends MerchantRow {
   payload: Json<unknown>
   resolved: Date | null
-  /** Minor units of the merchant's currency that payouts hold back until then; null: the whole balance. */
+  /** What payouts hold back until then, in minor units of the merchant's currency. `null`: the whole balance. */
   reserved: Generated<bigint | null>
 }
 
-/** A live capture, refund or void under the id of its trail entry, with the answer of its acquirer. */
+/** A live capture, refund or void, and the answer of its acquirer. Its id is the id of its trail entry. */
 export interface AcquirerOperationsTable extends MerchantRow {
   transaction_id: string
   kind: 'capture' | 'refund' | 'void'
   status: Generated<'open' | 'accepted' | 'rejected' | 'unanswered'>
-  /** Why the acquirer rejected the operation, in its own words. */
+  /** The reason that the acquirer gave for the rejection, as free text. */
   reason: string | null
   answered: Date | null
 }
 
-/** The amounts of a transaction at one moment, from which it is shown as it was. */
+/** The amounts of a transaction at one moment. The service uses them to show the transaction as it was then. */
 interface MomentColumns {
   object_id: string | null
   pending: bigint | null
@@ -173,14 +173,14 @@ interface MomentColumns {
   trail_length: number | null
 }
 
-/** An event, with the amounts of its transaction at that moment. `data`: null for an object that is shown from its row. */
+/** An event, with the amounts of its transaction at that moment. `data` is `null` if the object's row is shown. */
 export interface EventsTable extends MerchantRow, MomentColumns {
   type: string
   version: Generated<number>
   data: Json<unknown> | null
 }
 
-/** A webhook. Until `previous_until` both secrets sign. `disabled`: since when nothing is sent. */
+/** A webhook. Until `previous_until`, both secrets sign. `disabled` is the time since which nothing is sent. */
 export interface WebhooksTable extends MerchantRow {
   url: string
   events: string[]
@@ -190,13 +190,13 @@ export interface WebhooksTable extends MerchantRow {
   disabled: Date | null
 }
 
-/** A job that is still to be queued. */
+/** A job that is not yet in the queue. */
 export interface OutboxTable extends MerchantRow {
   kind: string
   payload: Json<unknown>
 }
 
-/** The effect of an Idempotency-Key. `status` is null while an acquirer is asked. */
+/** The stored answer of a request with an Idempotency-Key. `status` is `null` while the service waits for an acquirer. */
 export interface IdempotencyTable extends MomentColumns {
   merchant_id: string
   identity_id: string

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { type Pricing, PricingView, viewPricing } from './pricing.ts'
 
-/** The acts that a merchant may do, each allowed or not. */
+/** The permissions of a merchant, each granted or not. */
 export interface Claim {
   readonly canChargeCard: boolean
   readonly canSaveCard: boolean
@@ -24,17 +24,17 @@ export interface Merchant {
   readonly country: string
   readonly companyNumber: string | null
   readonly iban: string | null
-  /** The owner of the account of `iban`. Null: the company, by `name`. */
+  /** The owner of the account `iban`. If it is `null`, the owner is the company `name`. */
   readonly holder: string | null
   readonly claim: Claim
   readonly pricing: Pricing
   readonly tdsMode: 'attempt' | 'full'
-  /** Minor units of `currency`. */
+  /** The balance in minor units of `currency`. */
   readonly balance: bigint
   readonly created: Date
 }
 
-/** The values of a new merchant. The database adds id, key, tag and time. */
+/** The values of a new merchant. The database adds the id, key, tag and time. */
 export type NewMerchant = Pick<
   Merchant,
   | 'name'
@@ -61,14 +61,14 @@ export const DEFAULT_CLAIM: Claim = {
   canVoid: true,
 }
 
-/** A change of a merchant. Absent fields stay; `name: null` removes the name. */
+/** A change of a merchant. Absent fields stay as they are. `name: null` removes the name. */
 export interface MerchantChanges {
   readonly name?: string | null | undefined
   readonly email?: string | undefined
   readonly descriptor?: string | undefined
 }
 
-/** The values of a test merchant that its maker did not choose, such as `payments trigger`. */
+/** The default values of a test merchant, for example one that `payments trigger` creates. */
 export const TEST_MERCHANT = {
   name: 'Test shop',
   currency: 'EUR',
@@ -79,7 +79,7 @@ export const TEST_MERCHANT = {
   iban: 'DK5000400440116243',
 } as const
 
-/** The JSON of a merchant, the same in lists and alone (reference: Merchant object). */
+/** The JSON of a merchant. It is the same in lists and in single answers (reference: Merchant object). */
 export const MerchantView = z
   .object({
     id: z.string(),
@@ -122,7 +122,7 @@ export function viewMerchant(merchant: Merchant): z.infer<typeof MerchantView> {
     company: { country, number: companyNumber ?? undefined },
     bank: iban === null && holder === null ? undefined : { iban: iban ?? undefined, holder: holder ?? undefined },
     created: merchant.created.toISOString(),
-    // Exact up to 2^53 (reference: Money). A live merchant stays far below that.
+    // The conversion is exact up to 2^53 (reference: Money). The balance of a live merchant stays far below that.
     balance: Number(merchant.balance),
     claim: { canChargeCard, canSaveCard, canTransferToCard, canCapture, canRefund, canVoid },
     pricing: viewPricing(merchant.pricing),
@@ -131,8 +131,8 @@ export function viewMerchant(merchant: Merchant): z.infer<typeof MerchantView> {
 }
 
 /**
- * The tag of the merchant that an id belongs to: its last eight digits. A seeded id may belong to another
- * merchant (`id_aliases`).
+ * Returns the last eight digits of an id: the tag of its merchant. The id of a seeded object may belong to another merchant
+ * (`id_aliases`).
  */
 export function tagOf(id: string): string {
   return id.slice(-8)

@@ -8,19 +8,19 @@ import { findNewestMerchants, listMerchantsForOperator, type MerchantSearch } fr
 const MERCHANTS = 6_000
 const LIMIT = 25
 const KEY = 'aaaaaaaa-bbbb-cccc-dddd-eeeeeeeeeeee'
-/** At most 501 of each of three indexes, the ids of a walk over 500, their texts, and a page. */
+/** At most 501 rows from each of three indexes, the ids and texts of 500 walked rows, and a page. */
 const ROWS_MAX = 3 * 501 + 2 * 500 + 100
 
 let payments: TestPayments
-/** From the oldest to the newest. */
+/** Ids from the oldest to the newest. */
 let ids: readonly string[]
 beforeAll(async () => {
   payments = await startPayments()
   const member = await createTestApp(payments)
   const { id } = await createTestMerchant(payments, member, { currency: 'EUR', test: true })
   const { db } = payments.database
-  // The three oldest, every hundredth one and the thousand oldest have names of their own. The websites of these thousand
-  // begin with a key. Two merchants are live.
+  // Name the three oldest merchants `Zebra`, every hundredth one `Seldom`, and the rest of the oldest thousand `Old`. The
+  // websites of the oldest thousand begin with a key. Two merchants are live.
   await sql`INSERT INTO payments.merchants SELECT r.*
     FROM payments.merchants m, generate_series(1, ${MERCHANTS}::int) n, jsonb_populate_record(m, jsonb_build_object(
       'id', lpad(to_hex(n), 24, '0'), 'tag', lpad(to_hex(n), 8, '0'), 'key', CASE n WHEN 7 THEN ${KEY}::uuid ELSE gen_random_uuid() END,
@@ -86,7 +86,7 @@ describe('a search among many merchants', () => {
 
   it('ends a page with the walk where many old ones have a beginning, and finds some of them', async () => {
     const { rows, ...page } = await find({ search: 'old' })
-    // The first of the walk is the one that the others are copies of.
+    // The walk reads 500 rows: the merchant that the others are copied from, and the 499 newest copies.
     expect(page).toEqual({ ids: [], cutAt: ids.at(-499) })
     expect(rows).toBeLessThan(ROWS_MAX)
     const search = { search: 'old', limit: LIMIT, above: LOWEST, below: HIGHEST, order: 'newest-first' } as const

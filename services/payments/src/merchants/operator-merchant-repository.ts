@@ -16,23 +16,23 @@ import type { Pricing } from './pricing.ts'
 
 export interface MerchantForOperator {
   readonly merchant: Merchant
-  /** The name of the acquirer in PAYMENTS_ACQUIRERS. Null: none. Test merchants have the simulator. */
+  /** The name of the acquirer in PAYMENTS_ACQUIRERS, or `null` if the merchant has none. Test merchants use the simulator. */
   readonly acquirer: string | null
 }
 
 type ColumnsForOperator = MerchantColumns & { acquirer: string | null }
 
-/** The filters of an operator's list of merchants. An undefined field filters nothing. */
+/** The filters of an operator's list of merchants. An `undefined` field does not filter. */
 export interface MerchantFilter {
   readonly test: boolean | undefined
   /** A part of the name, the email address or the website. */
   readonly search: string | undefined
-  /** Only those with a lower id. */
+  /** Selects only merchants with a lower id. */
   readonly before: string | undefined
   readonly limit: number
 }
 
-/** The merchants, newest first. */
+/** Returns the merchants, newest first. */
 export async function listAllMerchants(
   db: Db,
   { test, search, before, limit }: MerchantFilter,
@@ -49,10 +49,10 @@ export async function listAllMerchants(
   return rows.map(toMerchantForOperator)
 }
 
-/** The filters and the page of an operator's list of merchants. An undefined field filters nothing. */
+/** The filters and the page of an operator's list of merchants. An `undefined` field does not filter. */
 export interface MerchantSearch extends SearchPage {
   readonly test: boolean | undefined
-  /** An id or a public key, or how a name, an email address or a website begins, in any case. */
+  /** An id, a public key, or the beginning of a name, an email address or a website. Case does not matter. */
   readonly search: string | undefined
 }
 
@@ -71,7 +71,7 @@ const MERCHANTS: ListOfFoundSource<FoundMerchants> = {
   beginnings: ['name', 'email', 'website'],
 }
 const listFoundMerchants = listOfFound<FoundMerchants, ColumnsForOperator>('page_of_merchants', MERCHANTS)
-// Statements of their own: a plan that fits both modes can use the index of neither.
+// Each mode has its own statement. A generic plan for both modes could use the partial index of neither.
 const listFoundTest = listOfFound<FoundMerchants, ColumnsForOperator>('page_of_test_merchants', {
   ...MERCHANTS,
   filter: () => sql`m.test`,
@@ -89,7 +89,7 @@ export async function listMerchantsForOperator(
   return { rows: rows.map(toMerchantForOperator), cutAt }
 }
 
-/** Merchants of everybody that a text finds, for an operator: the newest of those that the indexes find first. */
+/** Finds merchants by a text, for an operator. Returns the newest of the first matches in each index. */
 export async function findNewestMerchants(
   pools: Pools,
   search: MerchantSearch & { readonly search: string },
@@ -115,7 +115,7 @@ const forOperatorQuery = prepareOnCoordinator(
     WHERE m.id = ${p.merchantId} AND b.merchant_id = ${p.merchantId}`,
 )
 
-/** A merchant by its id, for an operator. Undefined for an unknown id. */
+/** Returns a merchant by its id for an operator, or `undefined` if the id is unknown. */
 export async function findMerchantForOperator(
   { read }: Pools,
   merchantId: string,
@@ -130,19 +130,19 @@ const modeQuery = prepareOnCoordinator(
     SELECT m.test FROM ${sql.table('merchants')} m WHERE m.id = ${p.merchantId}`,
 )
 
-/** The mode of a merchant, in which all its transactions are too. Undefined for an unknown id. */
+/** Returns the mode of a merchant and of all its transactions, or `undefined` if the id is unknown. */
 export async function findMode({ read }: Pools, merchantId: string): Promise<'live' | 'test' | undefined> {
   const row = await read.first(modeQuery, { merchantId })
   return row && (row.test ? 'test' : 'live')
 }
 
-/** Parts of a balance that are not paid out, in minor units of the merchant's currency (reference: Available amount). */
+/** The parts of a balance that are not paid out, in minor units of the merchant's currency (reference: Available amount). */
 export interface HeldBack {
   readonly reserve: number
   readonly notYetDue: number
 }
 
-// Without a table, so that a distributed database runs the functions where they may ask the servers.
+// No table is named, so a distributed database runs the functions on the coordinator, where they may query all servers.
 const heldBackQuery = prepareOnCoordinator(
   'held_back',
   (p: { merchantId: string; delayDays: number }) => sql<{ reserve: bigint; notYetDue: bigint }>`
@@ -152,9 +152,9 @@ const heldBackQuery = prepareOnCoordinator(
 )
 
 /**
- * The parts of the balance of a merchant that no payout takes, in minor units of the merchant's currency
- * (reference: Available amount).
- * @param input.delayDays for how many days a capture stays in the balance
+ * Returns the parts of a merchant's balance that no payout takes, in minor units of the merchant's currency (reference: Available
+ * amount).
+ * @param input.delayDays the number of days for which a capture stays in the balance
  */
 export async function findHeldBack(
   { read }: Pools,
@@ -164,7 +164,7 @@ export async function findHeldBack(
   return { reserve: Number(reserve), notYetDue: Number(notYetDue) }
 }
 
-/** A merchant by its id. Undefined for an unknown id. */
+/** Returns a merchant by its id, or `undefined` if the id is unknown. */
 export async function findMerchant(db: Db, id: string): Promise<MerchantForOperator | undefined> {
   const { rows } = await sql<ColumnsForOperator>`
     SELECT ${merchantColumns}, m.acquirer
@@ -183,7 +183,7 @@ export interface MerchantApp {
   readonly name: string | null
 }
 
-/** The apps of a merchant, in the order in which they were added, at most `limit`. */
+/** Returns at most `limit` apps of a merchant, in the order in which they were added. */
 export async function listMerchantApps(
   db: Db,
   { merchantId, limit }: { readonly merchantId: string; readonly limit: number },
@@ -203,20 +203,20 @@ export interface OperatorSettingsChange {
   readonly claim?: Partial<Claim>
   readonly pricing?: Partial<Pricing>
   readonly tdsMode?: Merchant['tdsMode']
-  /** Null: none, so that a live merchant charges nothing. */
+  /** The acquirer, or `null` to remove it. A live merchant without an acquirer cannot charge cards. */
   readonly acquirer?: string | null
-  /** The account that later payouts go to. */
+  /** The account of later payouts. */
   readonly iban?: string
-  /** The owner of that account. Null: the company, by its name. */
+  /** The owner of that account. If it is `null`, the owner is the company by its name. */
   readonly holder?: string | null
 }
 
-/** The settings of a merchant that an operator may change, as they are after the change. */
+/** The settings of a merchant that an operator may change, after the change. */
 export type OperatorSettings = Pick<Merchant, 'id' | 'claim' | 'pricing' | 'tdsMode'> & {
   readonly acquirer: string | null
 }
 
-/** Changes a merchant, and writes an event. @throws Error when there is no such merchant */
+/** Changes a merchant, and writes an event. @throws Error if the merchant does not exist */
 export async function updateOperatorSettings(
   db: Db,
   id: string,
@@ -230,13 +230,13 @@ export async function updateOperatorSettings(
   return changed
 }
 
-/** The verdict on a move, with the currency before it, its rate if it was done, and the balance after it in minor units. */
+/** The old `currency`, the `rate` if the move was done, and the `balance` afterwards in minor units. */
 type CurrencyMove = Readonly<{ currency: string; rate: string | null; balance: bigint }> & {
-  /** `moved`: it is in the new currency already. */
+  /** `moved` means that the merchant already has the new currency. */
   readonly verdict: 'done' | 'moved' | 'no-fixed-rate'
 }
 
-/** Moves a merchant whose currency the euro has replaced to the euro. Undefined when there is no such merchant. */
+/** Moves a merchant to the euro if it has replaced its currency. Returns `undefined` if the merchant does not exist. */
 export async function callMoveCurrency(
   db: Db,
   { merchantId, currency }: { readonly merchantId: string; readonly currency: string },

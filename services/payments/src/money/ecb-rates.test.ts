@@ -7,7 +7,7 @@ const document = (cubes: string) => `<?xml version="1.0" encoding="UTF-8"?>
   <Cube>${cubes}</Cube>
 </gesmes:Envelope>`
 
-/** With so many characters, quadratic time is seconds. */
+/** With 60,000 characters, an algorithm of quadratic time needs seconds. */
 const LONG = 60_000
 
 describe('readEcbRates', () => {
@@ -103,7 +103,7 @@ describe('readEcbRates', () => {
     ['many blanks before a header', `${' '.repeat(LONG)}Dat`, 'there are no rates'],
     ['a long day of many rates', `Date${',USD'.repeat(LONG)}\n${'2'.repeat(LONG)}${',1'.repeat(LONG)}`, 'has no date'],
   ])('reads a document with %s in linear time', (_what, text, message) => {
-    // Time of this thread alone, in microseconds: a busy machine does not count.
+    // Measure only the CPU time of this thread, in microseconds, so that a busy machine does not fail the test.
     const before = process.threadCpuUsage()
     expect(() => readEcbRates(text)).toThrow(message)
     const { user, system } = process.threadCpuUsage(before)

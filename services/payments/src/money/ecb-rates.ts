@@ -3,29 +3,29 @@ import { z } from 'zod'
 /** The price of a euro on a day. */
 export interface Rate {
   readonly currency: string
-  /** `2026-03-01`. */
+  /** For example, `2026-03-01`. */
   readonly date: string
   readonly source: 'embedded' | 'ecb'
-  /** Units of the currency, as decimal text. */
+  /** Units of the currency for one euro, as decimal text. */
   readonly rate: string
 }
 
 type EcbRate = Omit<Rate, 'source'>
 
 const TAG = /<\s*(?:[\w-]+:)?Cube\b([^<>]*)>/g
-/** A name begins where no letter of a name stands before: from each letter on, a long name would be read again. */
+/** A match must begin at the start of a name. Otherwise the expression would scan a long name again from each of its letters. */
 const ATTRIBUTE = /(?<![\w:-])([\w:-]+)\s*=\s*(?:'([^'<]*)'|"([^"<]*)")/g
 const Day = z.iso.date()
-/** The characters of a Cube that an error shows. */
+/** The maximum number of characters of a `Cube` that an error message shows. */
 const SHOWN_MAX = 100
-/** The numbers that the column can store exactly. */
+/** The numbers that the column `rate` stores exactly. */
 const RATE = /^\d{1,14}(?:\.\d{1,10})?$/
 
 /**
- * Reads the daily or historical reference rates of the European Central Bank, XML or CSV: `<Cube time='2026-03-02'>` around
- * `<Cube currency='USD' rate='1.0838'/>`, or rows below the header `Date,USD,…`. Reads only these elements, and expands no
- * entities.
- * @throws Error when the text is another document, a date or rate cannot be read, or a currency has two rates of a day
+ * Reads the daily or historical reference rates of the European Central Bank, as XML or CSV. XML has `<Cube time='2026-03-02'>`
+ * around `<Cube currency='USD' rate='1.0838'/>`. CSV has rows below the header `Date,USD,…`. The function reads only these
+ * elements and expands no entities.
+ * @throws Error if the text is another document, a date or rate is invalid, or a currency has two rates for one day
  */
 export function readEcbRates(text: string): readonly EcbRate[] {
   const document = text.replace(/^\ufeff/, '')
@@ -45,7 +45,7 @@ function refuseSecondRates(rates: readonly EcbRate[]): void {
   }
 }
 
-/** Each row is a day, and each column a currency, with a comma at the end. A day without a rate has `N/A`. */
+/** Reads the CSV form. Each row is a day, each column is a currency, and each line ends with a comma. A missing rate is `N/A`. */
 function readTable(text: string): readonly EcbRate[] {
   const [header = [], ...rows] = text
     .trim()
@@ -58,7 +58,7 @@ function readTable(text: string): readonly EcbRate[] {
   )
 }
 
-/** The daily table writes `2 March 2026`, the historical one `2026-03-02`. */
+/** The daily table contains dates like `2 March 2026`, and the historical table dates like `2026-03-02`. */
 function toIsoDate(day: string): string {
   const moment = new Date(`${day} UTC`)
   return /^\d{1,2} [A-Z][a-z]+ \d{4}$/.test(day) && !Number.isNaN(moment.getTime())
@@ -80,8 +80,8 @@ function readXml(xml: string): readonly EcbRate[] {
 }
 
 /**
- * Leaves out comments. An expression would read on to the end of the document from each beginning of a comment.
- * @throws Error when a comment does not end
+ * Removes comments. A regular expression would scan to the end of the document from each `<!--`, which takes quadratic time.
+ * @throws Error if a comment does not end
  */
 function withoutComments(xml: string): string {
   const kept: string[] = []

@@ -6,22 +6,22 @@ const SEPA = /^[A-Za-z0-9/\-?:().,'+ ]$/
 const PRINTABLE_ASCII = /^[\x20-\x7e]$/
 
 /**
- * The text in the characters that bank files may have (EPC217-08): Greek and Cyrillic in Latin letters, letters without marks,
- * one space where there are several, and a full stop for a character that has no form. At most `lengthMax` characters. Empty
- * when no letter and no digit is left, as of a name in Arabic or Han.
+ * Returns the text in the characters that bank files allow (EPC217-08), with at most `lengthMax` characters. Converts Greek and
+ * Cyrillic to Latin letters, removes diacritics, and reduces repeated spaces to one. A character without an equivalent becomes a
+ * full stop. Returns an empty text if no letter or digit is left, for example for a name in Arabic or Han.
  */
 export function toSepaText(text: string, lengthMax: number): string {
   return cut(transliterate(text, SEPA).replace(/ +/g, ' ').trim(), lengthMax).trim()
 }
 
-/** The same for a name. Empty also when one letter or digit has no form: a name with full stops in it is another name. */
+/** Like `toSepaText`, for a name. Empty if any letter or digit has no equivalent, as a full stop changes a name. */
 export function toSepaName(name: string, lengthMax: number): string {
   const letters = name.normalize('NFC').match(/[\p{L}\p{N}]/gu) ?? []
   const isWritten = letters.every((letter) => SEPA.test(letter) || findLatin(letter, SEPA) !== undefined)
   return isWritten ? toSepaText(name, lengthMax) : ''
 }
 
-/** The text in printable ASCII, which statements of cards may have. Spaces stay. */
+/** Returns the text in printable ASCII, the characters that card statements allow. Repeated spaces stay. */
 export function toAsciiText(text: string, lengthMax: number): string {
   return cut(transliterate(text, PRINTABLE_ASCII), lengthMax)
 }
@@ -45,7 +45,7 @@ interface Place {
 function toLatin(character: string, { allowed, characters, at }: Place): string {
   if (allowed.test(character)) return character
   if (/\s/u.test(character)) return ' '
-  // A mark that no letter takes, and signs that are not seen.
+  // Remove combining marks that fit no letter, and invisible characters. Control characters become spaces.
   if (/[\p{M}\p{C}]/u.test(character)) return /\p{Cc}/u.test(character) ? ' ' : ''
   const latin = findLatin(character, allowed)
   if (latin === undefined) return '.'
@@ -63,7 +63,7 @@ function findLatin(character: string, allowed: RegExp): string | undefined {
   return found.includes(undefined) ? undefined : found.join('')
 }
 
-/** Whether the next letter, or else the one before, is a capital: ΘΑΛΑΣΣΑ is THALASSA, and Θάλασσα is Thalassa. */
+/** Whether the next letter, or else the previous one, is a capital. ΘΑΛΑΣΣΑ is THALASSA, and Θάλασσα is Thalassa. */
 function isAmongCapitals(characters: readonly string[], at: number): boolean {
   const letters = [characters[at + 1], characters[at - 1]].filter((near) => near !== undefined && /\p{L}/u.test(near))
   return letters[0] !== undefined && /\p{Lu}/u.test(letters[0])

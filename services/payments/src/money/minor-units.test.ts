@@ -42,7 +42,7 @@ describe('readMoney', () => {
 })
 
 describe('readMeantAmounts', () => {
-  /** Returns what the text means in a euro, a forint, a dinar of three decimals, and a yen. */
+  /** Returns the amounts that the text means in euro, forint, a dinar with three decimals, and yen. */
   const meantIn = (text: string) => {
     const meant = readMeantAmounts(text)
     const amountsIn = (code: string) =>

@@ -1,21 +1,20 @@
 import { z } from 'zod'
 import { CHARGEABLE, currencyExponent, isCurrency, listCurrencies } from './currencies.ts'
 
-/** An amount in the minor units of its currency. */
 export interface Money {
   readonly currency: string
   readonly amount: number
 }
 
-/** The largest amount of a payment, in minor units: twelve digits, as in the messages of schemes. */
+/** The largest amount of a payment in minor units. It has twelve digits, as in the messages of card schemes. */
 export const AMOUNT_MAX = 999_999_999_999n
 
-/** `EUR 3.00`: code and major units with exactly the decimals of the currency, no grouping (reference: Field errors). */
+/** Formats like `EUR 3.00`, with exactly the decimals of the currency and no grouping (reference: Field errors). */
 export function formatMoney(currency: string, amount: bigint): string {
   return `${currency} ${formatAmount(currency, amount)}`
 }
 
-/** `-3.00`: major units with exactly the decimals of the currency, no grouping. */
+/** Formats an amount like `-3.00`: major units, with exactly the decimals of the currency and no grouping. */
 export function formatAmount(currency: string, amount: bigint): string {
   if (amount < 0n) return `-${formatAmount(currency, -amount)}`
   const exponent = currencyExponent(currency) ?? 0
@@ -24,30 +23,30 @@ export function formatAmount(currency: string, amount: bigint): string {
   return exponent === 0 ? whole : `${whole}.${digits.slice(-exponent)}`
 }
 
-/** Reads `EUR:25`, a listed currency and minor units of up to twelve digits. Undefined for any other text. */
+/** Reads `EUR:25`: a listed currency and up to twelve digits of minor units. `undefined` for any other text. */
 export function readMoney(text: string): Money | undefined {
   const [, currency, amount] = /^([A-Z]{3}):(\d{1,12})$/.exec(text) ?? []
   return currency !== undefined && isCurrency(currency) ? { currency, amount: Number(amount) } : undefined
 }
 
-/** An amount in minor units that a text may mean, and the codes of the currencies in which it means that. */
+/** An amount in minor units that a text may mean, and the codes of the currencies for which it has this meaning. */
 export interface MeantAmount {
   readonly amount: bigint
   readonly currencies: readonly string[]
 }
 
-/** `1250`. */
+/** For example, `1250`. */
 const MINOR_UNITS = /^\d{1,15}$/
-/** `12.50` or `12,5`. */
+/** For example, `12.50` or `12,5`. */
 const PLAIN = /^(\d{1,12})(?:[.,](\d{1,3}))?$/
-/** `1,234` or `1,234.50`, as pages for people show amounts. */
+/** For example, `1,234` or `1,234.50`, as web pages show amounts. */
 const GROUPED = /^(\d{1,3}(?:,\d{3}){1,3})(?:\.(\d{1,3}))?$/
 
 /**
- * Reads a text as an amount in every currency that it may be of (console reference: Search by amount). Digits
- * alone are minor units of any currency. Other texts are major units: `12.50` is 1250 where a currency has two
- * decimals, and 12500 where it has three. `HUF 1000` is of one currency.
- * @returns each amount in minor units, with its currencies; empty for a text that is no amount
+ * Reads a text as an amount in every possible currency (console reference: Search by amount). A text of only digits means minor
+ * units of any currency. Other texts mean major units: `12.50` is 1250 in a currency with two decimals, and 12500 in one with
+ * three. A code, as in `HUF 1000`, selects one currency.
+ * @returns each amount in minor units, with its currencies; empty if the text is not an amount
  */
 export function readMeantAmounts(text: string): readonly MeantAmount[] {
   if (MINOR_UNITS.test(text)) return [{ amount: BigInt(text), currencies: listCurrencies().map(({ code }) => code) }]
@@ -66,20 +65,20 @@ export function readMeantAmounts(text: string): readonly MeantAmount[] {
   })
 }
 
-/** An exact decimal number: `digits` · 10^−`scale`. */
+/** An exact decimal number with the value `digits` · 10^−`scale`. */
 export interface Decimal {
   readonly digits: bigint
   readonly scale: number
 }
 
-/** Reads `7.4558`. @throws RangeError unless the text is digits with at most one point between them */
+/** Reads a number like `7.4558`. @throws RangeError if the text is not digits with at most one point */
 export function readDecimal(text: string): Decimal {
   const [, whole, fraction = ''] = /^(\d+)(?:\.(\d+))?$/.exec(text) ?? []
   if (whole === undefined) throw new RangeError('not a decimal number')
   return { digits: BigInt(whole + fraction), scale: fraction.length }
 }
 
-/** Writes a number without zeros at its end: `7.5`, `8`. */
+/** Writes a number without trailing zeros: `7.5`, `8`. */
 export function printDecimal({ digits, scale }: Decimal): string {
   const text = digits.toString().padStart(scale + 1, '0')
   const fraction = text.slice(text.length - scale).replace(/0+$/, '')
@@ -88,15 +87,15 @@ export function printDecimal({ digits, scale }: Decimal): string {
 }
 
 /**
- * Money as the checkout writes it: `value` · 10^−`exponent` major units. The client chooses the exponent; it may differ from
- * the decimals of the currency (reference: Amounts of orders).
+ * Money in the format of the checkout: `value` · 10^−`exponent` major units. The client chooses the exponent. The exponent may
+ * differ from the decimals of the currency (reference: Amounts of orders).
  */
 export interface DecimalMoney {
   readonly exponent: number
   readonly value: number
 }
 
-/** The fields of such money. The reader judges whether the currency is listed. */
+/** The fields of `DecimalMoney`. Users of this schema must check whether the currency is listed. */
 export const decimalMoneyShape = {
   currency: z
     .string()
@@ -105,7 +104,7 @@ export const decimalMoneyShape = {
   exponent: z.int().min(0).max(10),
 }
 
-/** Minor units of a currency with so many decimals. Money that is finer than the currency is rounded up. */
+/** Converts money to minor units. If it has more decimals than the currency, rounds up. */
 export function toMinorUnits({ exponent, value }: DecimalMoney, currencyExponent: number): bigint {
   const shift = currencyExponent - exponent
   if (shift >= 0) return BigInt(value) * 10n ** BigInt(shift)

@@ -9,8 +9,8 @@ import type { Money } from './minor-units.ts'
 const BATCH_ROWS = 10_000
 
 /**
- * Stores imported rates in place of earlier ones of the same date and currency. The transaction of the caller
- * stores all or none.
+ * Stores imported rates and replaces earlier rates of the same date and currency. Runs in the caller's database transaction, so
+ * it stores all rates or none.
  */
 export async function upsertEcbRates(trx: Trx, rates: readonly Omit<Rate, 'source'>[]): Promise<void> {
   for (let at = 0; at < rates.length; at += BATCH_ROWS) {
@@ -19,7 +19,7 @@ export async function upsertEcbRates(trx: Trx, rates: readonly Omit<Rate, 'sourc
   }
 }
 
-/** The rates that apply on a day (`2026-03-01`; undefined: today by the database's clock), by currency. */
+/** Returns the rates of a day such as `2026-03-01`, by currency. The default is today, by the database's clock. */
 export async function listRatesOfDay(db: Db, day: string | undefined): Promise<readonly Rate[]> {
   const { rows } = await sql<Rate>`
     SELECT DISTINCT ON (currency) currency, trim_scale(rate)::text AS rate, date::text AS date, source
@@ -30,8 +30,8 @@ export async function listRatesOfDay(db: Db, day: string | undefined): Promise<r
 }
 
 /**
- * The last day for which rates were imported (`2026-03-01`; null: none were), and whether there are live
- * merchants, whose money is not exchanged at the embedded rates.
+ * Returns the newest date of imported rates, such as `2026-03-01`, or `null` if none were imported. `areNeeded` is `true` if a
+ * live merchant exists, because embedded rates do not apply to live money.
  */
 export async function findImportedRates(
   db: Db,
@@ -42,7 +42,7 @@ export async function findImportedRates(
   return rows[0] ?? { date: null, areNeeded: false }
 }
 
-/** Reports as `payments_fx_rate_age_days{currency}` the age of the newest rate of each currency. */
+/** Reports the age of the newest rate of each currency, in days, as `payments_fx_rate_age_days{currency}`. */
 export function observeRates(meter: Meter, db: Db): void {
   const gauge = meter.createObservableGauge('payments_fx_rate_age_days', {
     description: 'Age of the newest exchange rate, by currency',
@@ -61,17 +61,17 @@ const exchangeQuery = prepare(
     SELECT amount FROM ${sql.table('exchange')}(${p.amount}, ${p.currency}, ${p.to}, current_date, 0)`,
 )
 
-/** Minor units of an amount in another currency at today's rate, or undefined where one of the two has none. */
+/** Converts to another currency at today's rate, in minor units. `undefined` if one of the currencies has no rate. */
 export async function findExchanged(pools: Pools, money: Money, currency: string): Promise<bigint | undefined> {
   return (await pools.read.first(exchangeQuery, { ...money, to: currency }))?.amount
 }
 
-/** Whether an exchange can be made: `stale` is a rate that is too old for live money. Null: there is none at all. */
+/** Whether an amount can be exchanged. `stale`: the rate is too old for live money. `null`: there is no rate. */
 export type RateState = 'usable' | 'stale' | null
 
 /**
- * The state of the rate from a currency into the currency of the merchant `m`, as a column of a query. A
- * charge that could never be captured must not be authorized.
+ * Returns a query column with the state of the rate from a currency into the currency of the merchant `m`. The service uses it to
+ * refuse an authorization that could never be captured.
  */
 export function rateState(currency: string | null, ageDaysMax: number): RawBuilder<RateState> {
   return sql<RateState>`(

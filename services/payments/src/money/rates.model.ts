@@ -1,16 +1,16 @@
 import type { Rate } from './ecb-rates.ts'
 
-/** Currencies that the euro has replaced: units for one euro, fixed by law. */
+/** Currencies that the euro has replaced. Each rate is units for one euro, fixed by law. */
 const FIXED = [
   { currency: 'HRK', until: '2022-12-31', rate: '7.53450' },
   { currency: 'BGN', until: '2025-12-31', rate: '1.95583' },
 ] as const
 
 /**
- * The rate that applies on a day (`2026-03-01`): that of the latest date up to the day, or the first rate for a day before all
- * dates. After the last day of a currency that the euro has replaced, its fixed rate. For one date, an imported rate has
- * precedence over the embedded one. Undefined when the currency has no rate. The euro is the base, 1 on every day. The model
- * of the SQL function `fx_rate` (reference: Exchange rates).
+ * Returns the rate of a day (`2026-03-01`), as the model of the SQL function `fx_rate` (reference: Exchange rates). It is the
+ * rate of the latest date up to the day. Before all dates, it is the first rate. After the last day of a currency that the euro
+ * has replaced, it is the fixed rate. For the same date, imported rates override embedded ones. The euro is the base, always 1.
+ * Returns `undefined` if the currency has no rate.
  */
 export function rateOfDay(
   rates: readonly Rate[],

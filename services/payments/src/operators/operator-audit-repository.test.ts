@@ -13,7 +13,7 @@ const TAKEN = 700_001
 
 it('an act whose id another server of the cluster has taken gets the next id', async () => {
   const { db } = database.owner
-  // The same counter in each millisecond of the next half minute.
+  // Inserts audit rows for each millisecond of the next half minute, all with the same counter in their ids.
   await sql`
     INSERT INTO ${sql.table('audit')} (merchant_id, id, identity_id, action, payload, created)
     SELECT repeat('0', 24), lpad(to_hex(at / 1000), 8, '0') || lpad(to_hex(at % 1000), 3, '0')

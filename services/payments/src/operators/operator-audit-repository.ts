@@ -6,7 +6,7 @@ import type { Db } from '../database.ts'
 import { listOfAll } from '../pagination/list-of-all.ts'
 import type { PageBounds } from '../pagination/page-query.ts'
 
-/** An act of an operator on an object: a change, or a read that the audit log must have. */
+/** An act of an operator on an object: a change, or a read that must be in the audit log. */
 export interface OperatorAct {
   readonly operator: Operator
   readonly action: OperatorAction
@@ -14,36 +14,36 @@ export interface OperatorAct {
 }
 
 /**
- * The payload of an act in the audit log: action, actor, key, role, address and object (console reference:
- * Audit of operators).
+ * Returns the payload of an act in the audit log: action, actor, key, role, address and object (console reference: Audit of
+ * operators).
  */
 export function toPayload({ operator: { key, role, address, actor }, action, object }: OperatorAct): object {
   return { action, actor: { id: actor.id, email: actor.email }, key, role, address, object }
 }
 
 /**
- * Adds a row to the audit log for something that an operator has read and that concerns no single merchant (console reference:
- * Audit of operators). Most reads have none.
+ * Adds a row to the audit log for an operator's read that concerns no single merchant (console reference: Audit of operators).
+ * Most reads are not recorded.
  * @param db the database as the role of operators
  */
 export async function insertOperatorRead(db: Db, read: OperatorAct): Promise<void> {
   await sql`SELECT ${sql.table('add_operator_read')}(${read.action}, ${toPayload(read)})`.execute(db)
 }
 
-/** An act of an operator by a command, which knows no identity of the operator. */
+/** An act of an operator by a command. The command does not identify the operator. */
 export interface CommandAct {
   /** For example `app.hidden`. */
   readonly action: string
-  /** Absent when the act concerns no merchant. */
+  /** Absent if the act concerns no merchant. */
   readonly merchantId?: string
-  /** Never a secret. */
+  /** Must not contain a secret. */
   readonly payload: object
 }
 
 /**
- * Adds the act of an operator by a command to the audit log.
- * @param db the transaction of the change, so that neither is stored without the other. Work that is no single
- * transaction, such as encrypting everything again, is recorded after it
+ * Adds an operator's act by a command to the audit log.
+ * @param db the database transaction of the change, so that neither is stored without the other. Work in several transactions,
+ * such as encrypting all rows again, is recorded after it ends.
  */
 export async function insertOperatorAudit(db: Db, { action, merchantId, payload }: CommandAct): Promise<void> {
   await sql`SELECT ${sql.table('add_audit')}(${merchantId ?? null}, NULL, ${action}, ${payload})`.execute(db)
@@ -52,21 +52,21 @@ export async function insertOperatorAudit(db: Db, { action, merchantId, payload 
 export interface AuditEntry {
   readonly id: string
   readonly created: Date
-  /** Null when no merchant is concerned. */
+  /** `null` if the entry concerns no merchant. */
   readonly merchantId: string | null
-  /** The app or user who acted. Null: an operator. */
+  /** The app or user who acted. If it is `null`, an operator acted. */
   readonly identityId: string | null
   readonly action: string
-  /** The details of the action. Never a secret. */
+  /** The details of the action, without secrets. */
   readonly payload: unknown
 }
 
-/** The filters and the page of the audit log. An undefined field filters nothing. */
+/** The filters and the page of the audit log. An `undefined` field does not filter. */
 export interface AuditSearch extends PageBounds {
   readonly merchantId: string | undefined
   /** The id of an operator, an app or a user. */
   readonly actor: string | undefined
-  /** An action; an action of an operator also without `operator.`, such as `transactions.refund`. */
+  /** The name of an action. For an action of an operator, the prefix `operator.` may be omitted, as in `transactions.refund`. */
   readonly action: string | undefined
 }
 
@@ -79,19 +79,19 @@ const entries = listOfAll<AuditEntry>('all_audit', {
 })
 
 /**
- * A page of the audit log, of all merchants and of entries without a merchant, for an operator (console reference:
- * Audit of operators).
+ * Returns a page of the audit log for an operator (console reference: Audit of operators). The log has entries of all merchants
+ * and entries without a merchant.
  */
 export function listAudit(
   pools: Pools,
   { merchantId, actor, action, ...page }: AuditSearch,
 ): Promise<readonly AuditEntry[]> {
-  // Ids are stored in lower case, in auth too.
+  // Actor ids are stored in lower case, also those from auth.
   const filters = { merchant_id: merchantId, actor: actor?.toLowerCase(), action: toStoredAction(action) }
   return entries(pools, { ...page, filters })
 }
 
-/** No action of a member of a merchant has the name of an action of operators. */
+/** Adds the prefix `operator.` to an operator action. No action of a merchant's members has the same name. */
 function toStoredAction(action: string | undefined): string | undefined {
   return action !== undefined && Object.hasOwn(OPERATOR_ACTIONS, action) ? `operator.${action}` : action
 }

@@ -10,13 +10,13 @@ import { toPayload } from './operator-audit-repository.ts'
 import type { OperatorChangesTable } from './operator-tables.ts'
 
 /**
- * Makes a change of an operator in one transaction: its effect, its answer under the Idempotency-Key, and its
- * row in the audit log (console reference: Changes). A repeat gets the first answer and does nothing. What
- * `effect` throws takes everything back, so the key may be used again.
+ * Makes an operator's change in one database transaction: its effect, its answer under the Idempotency-Key, and its row in the
+ * audit log (console reference: Changes). An idempotent request gets the first answer and changes nothing. If `effect` throws,
+ * all is rolled back, so the key may be used again.
  *
- * Lock order: the key, then the locks of the effect. A second request with the key waits for the first at the primary key.
+ * Lock order: the key, then the locks of the effect. A second request with the key waits at the primary key for the first.
  * @param db the database as the role of operators
- * @throws idempotencyKeyReused, Error for a key that was committed without its answer, and every error of `effect`
+ * @throws idempotencyKeyReused, Error if the key has no stored answer, and every error of `effect`
  */
 export async function runOperatorChange(
   db: Db,
@@ -39,7 +39,7 @@ export async function runOperatorChange(
   })
 }
 
-/** The answer of a change that was made before. The transaction that claims a key also stores the answer. */
+/** Returns the stored answer of an earlier change. The transaction that claims a key also stores the answer. */
 function requireAnswer({ status, body }: ClaimedRow): OperatorAnswer {
   if (status === null || body === null) throw new Error('the change of an operator has no answer')
   return { status, body, replayed: true }
@@ -70,22 +70,22 @@ export interface OperatorChange {
   readonly operator: Operator
   readonly action: OperatorAction
   readonly idempotentRequest: IdempotentRequest
-  /** The status of the answer, below 300, as the route documents it. */
+  /** The status of the answer as the route documents it. It is below 300. */
   readonly status: number
 }
 
-/** The answer to a change of an operator, and its entry in the audit log. */
+/** The answer to an operator's change, and its entry in the audit log. */
 export interface OperatorEffect {
   readonly answer: object
-  /** The object that was changed, for the audit log. */
+  /** The changed object, for the audit log. */
   readonly object: { readonly kind: string; readonly id: string }
-  /** Absent for an object that belongs to no merchant. */
+  /** Absent if the object belongs to no merchant. */
   readonly merchantId?: string
-  /** The changed values, for the audit log. Never a secret. */
+  /** The changed values, for the audit log. Must not contain a secret. */
   readonly changes: object
 }
 
-/** The answer to a change, now or when it was first made. */
+/** The answer to a change. `replayed` is `true` if an earlier request made the change. */
 export interface OperatorAnswer {
   readonly status: number
   /** The body as JSON text. */

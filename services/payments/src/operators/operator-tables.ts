@@ -1,30 +1,30 @@
 import type { Generated } from 'kysely'
 
-// Only functions of operators write these tables.
+// Only the SQL functions of operators write these tables.
 
-/** The effect of an Idempotency-Key of an operator. */
+/** An Idempotency-Key of an operator, and the answer to its change. */
 export interface OperatorChangesTable {
   actor_id: string
   key: string
-  /** The digest of method, path and body. */
+  /** The hash of the method, path and body. */
   fingerprint: Buffer
-  /** Null until the change is made. */
+  /** `null` until the change is made. */
   status: number | null
-  /** The JSON of the answer. */
+  /** The answer as JSON text. */
   body: string | null
   created: Date
 }
 
-/** The sum that an operator has refunded on a UTC day in a currency. */
+/** The amount that an operator has refunded on a UTC day in a currency. */
 export interface RefundQuotasTable {
   actor_id: string
   currency: string
   day: Date
-  /** In minor units. */
+  /** The amount in minor units. */
   taken: bigint
 }
 
-/** The part of such a sum that one refund has taken. */
+/** The part of an operator's daily quota that one refund has taken. */
 export interface RefundQuotaUsesTable {
   actor_id: string
   key: string
@@ -36,7 +36,7 @@ export interface RefundQuotaUsesTable {
   created: Date
 }
 
-/** The one row that says whether operators have closed the registration of apps. */
+/** The single row that records whether operators have closed the registration of apps. */
 export interface RegistrationTable {
   only_row: Generated<boolean>
   is_closed: Generated<boolean>

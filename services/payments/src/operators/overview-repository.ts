@@ -2,29 +2,29 @@ import { sql } from 'kysely'
 import type { Db } from '../database.ts'
 
 /**
- * Whether a merchant takes payments of customers or tries out the service. Rows and bodies have it as `test`; a function that
- * chooses by it takes the mode.
+ * Whether a merchant takes real payments or only tries out the service. Rows and JSON bodies express the mode as the boolean
+ * `test`. Functions that choose by it take this type.
  */
 export type MerchantMode = 'live' | 'test'
 
-/** The payments of customers in a currency, by the UTC day on which they were authorized. Amounts are minor units. */
+/** The customers' payments in a currency, by the UTC day of their authorization. Amounts are in minor units. */
 export interface DayFigures {
-  /** `2026-03-01`. */
+  /** For example, `2026-03-01`. */
   readonly date: string
   readonly currency: string
-  /** The amount captured until now of the payments of this day. */
+  /** The amount captured so far from the payments of this day. */
   readonly volume: bigint
-  /** The number of these payments with a capture. */
+  /** The number of this day's payments that have a capture. */
   readonly captures: number
-  /** The number of payments that were refused. */
+  /** The number of refused payments. */
   readonly declines: number
 }
 
 const DAYS = 30
 
 /**
- * The figures of the last 30 UTC days, the oldest first, of the merchants of a mode. The first eight digits of an id are
- * seconds, so the index of ids finds the transactions.
+ * Returns the figures of the last 30 UTC days for the merchants of a mode, oldest day first. The first eight hexadecimal digits
+ * of an id are a time in seconds, so the index of ids finds the transactions.
  */
 export async function listDayFigures(db: Db, mode: MerchantMode): Promise<readonly DayFigures[]> {
   const since = sql`(date_trunc('day', now() AT TIME ZONE 'UTC') - ${sql.lit(DAYS - 1)}::int * interval '1 day')`
@@ -54,12 +54,12 @@ export async function countWaiting(db: Db, mode: MerchantMode): Promise<WaitingC
   return {
     openDisputes: await count('disputes', sql`r.status = 'open'`),
     openExceptions: await count('acquirer_exceptions', sql`r.resolved IS NULL`),
-    // The first condition is the condition of the index.
+    // The first condition repeats the condition of the partial index, so that PostgreSQL can use the index.
     unknownAttempts: await count('attempts', sql`r.state IN ('sent', 'unknown') AND r.state = 'unknown'`),
   }
 }
 
-/** The sum of the balances above 0 in a currency, in minor units, and how many merchants have them. */
+/** The sum of the positive balances in a currency, in minor units, and the number of merchants that have such a balance. */
 export interface DueFigures {
   readonly currency: string
   readonly amount: bigint
@@ -67,8 +67,8 @@ export interface DueFigures {
 }
 
 /**
- * The balances above 0 of the merchants of a mode, by currency. A payout takes less where disputes are open
- * or captures are young. A sum of test merchants beyond bigint ends at its largest value.
+ * Returns the sums of positive balances of the merchants of a mode, by currency. The actual payouts are lower if disputes are
+ * open or captures are recent. The sum is capped at the largest bigint, which only test merchants can reach.
  */
 export async function listDuePayouts(db: Db, mode: MerchantMode): Promise<readonly DueFigures[]> {
   const { rows } = await sql<DueFigures>`
@@ -78,7 +78,7 @@ export async function listDuePayouts(db: Db, mode: MerchantMode): Promise<readon
   return rows
 }
 
-/** Counts jobs of a queue of dead-letter jobs, of the merchants of a mode. */
+/** Counts the dead-letter jobs in a queue that belong to merchants of a mode. */
 export async function countDeadJobsOf(
   db: Db,
   { schema, queue, mode }: { readonly schema: string; readonly queue: string; readonly mode: MerchantMode },

@@ -3,11 +3,11 @@ import { isCurrency } from '../money/currencies.ts'
 /** Amounts in minor units by currency. */
 export type Amounts = ReadonlyMap<string, number>
 
-/** The most that an operator with the role support may refund (console reference: Refund quota). */
+/** The maximum refunds of an operator with the role support (console reference: Refund quota). */
 export interface RefundLimits {
-  /** At once. */
+  /** The maximum amount of one refund. */
   readonly once: Amounts
-  /** In one UTC day. */
+  /** The maximum amount in one UTC day. */
   readonly daily: Amounts
 }
 
@@ -18,28 +18,28 @@ interface Refund {
 }
 
 /**
- * The verdict on a refund by itself. `limit` is the most of one refund, `daily` the most of a day. For `within`, the rest of
- * the day decides, from which the refund takes `counted`.
+ * The verdict on one refund. `limit` is the maximum of one refund, and `daily` the maximum of a day. If the verdict is `within`,
+ * the refund takes `counted` from the rest of the day, which may still be too small.
  */
 export type RefundVerdict =
   | { readonly verdict: 'not-allowed' }
   | { readonly verdict: 'exceeded'; readonly limit: number; readonly daily: number }
   | { readonly verdict: 'within'; readonly limit: number; readonly daily: number; readonly counted: number }
 
-/** The most refunds of an operator in one UTC day and currency, however small: a merchant pays a fee for each. */
+/** The maximum refunds per operator, UTC day and currency, however small. A merchant pays a fee for each refund. */
 const REFUNDS_DAILY = 100
 
-/** The least that a refund counts for, in minor units. @param daily the most of a day */
+/** The minimum that a refund counts for, in minor units. @param daily the maximum of a day */
 function leastCounted(daily: number): number {
   return Math.ceil(daily / REFUNDS_DAILY)
 }
 
-/** The amount that may still be refunded of a day: nothing where less is left than a refund counts for. In minor units. */
+/** What may still be refunded today, in minor units. 0 if less is left than the minimum that a refund counts for. */
 export function refundableOf(left: number, daily: number): number {
   return left < leastCounted(daily) ? 0 : left
 }
 
-/** Judges a refund by itself. A currency without both limits is not allowed, so that a forgotten limit refunds nothing. */
+/** Judges one refund. A currency without both limits is not allowed, so a forgotten limit allows no refunds. */
 export function judgeRefund({ once, daily }: RefundLimits, { currency, amount }: Refund): RefundVerdict {
   const [limit, ofDay] = [once.get(currency), daily.get(currency)]
   if (limit === undefined || ofDay === undefined) return { verdict: 'not-allowed' }
@@ -50,8 +50,8 @@ export function judgeRefund({ once, daily }: RefundLimits, { currency, amount }:
 const ENTRY = /^(?<currency>[A-Z]{3}):(?<amount>[1-9]\d{0,11})$/
 
 /**
- * Reads `EUR:10000,DKK:75000`, also in currencies that have ended: payments in them are refunded as before. Undefined when an
- * entry is malformed, or a currency is not listed or comes twice.
+ * Reads a text like `EUR:10000,DKK:75000`. Accepts withdrawn currencies, because payments in them can still be refunded. Returns
+ * `undefined` if an entry is malformed, or if a currency is not listed or occurs twice.
  */
 export function parseAmounts(text: string): Amounts | undefined {
   const entries = text.split(',').map((entry) => ENTRY.exec(entry.trim())?.groups)

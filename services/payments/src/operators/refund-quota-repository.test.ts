@@ -10,7 +10,7 @@ import { callUseQuota, claimQuota, returnQuota, runWithinQuota } from './refund-
 let database: Awaited<ReturnType<typeof openTestDatabase>>
 let db: Db
 beforeAll(async () => {
-  // Refunds of one operator wait for each other.
+  // The lock timeout is long, because parallel refunds of one operator wait for each other.
   database = await openTestDatabase({ lockTimeoutMs: 30_000 })
   db = database.operators.db
 })
@@ -181,7 +181,7 @@ describe('a refund within a refund quota', () => {
   const make = (use: (trx: Trx) => Promise<boolean>) => db.transaction().execute(use)
   const refuse = (): Promise<never> => Promise.reject(new Error('refused'))
 
-  /** Runs work while the database refuses to give quotas back. */
+  /** Runs `work` while the database fails to give quotas back. */
   const withoutReturn = async (work: () => Promise<void>) => {
     const { db: owner } = database.owner
     await sql`ALTER FUNCTION ${sql.table('return_allowance')}(text, text) RENAME TO return_nothing`.execute(owner)
@@ -218,7 +218,7 @@ describe('a refund within a refund quota', () => {
       WHERE actor_id = ${operator.actor.id}`.execute(database.owner.db)
     expect(await claimQuota(db, next)).toEqual({ verdict: 'taken' })
     expect(await takenBy(operator.actor.id)).toEqual([['EUR', 1_000]])
-    // The first refund was on its way for too long.
+    // The claim of the first refund is too old, so its quota was given back.
     expect(await db.transaction().execute((trx) => callUseQuota(trx, { ...next, key: 'k' }))).toBe(false)
   })
 
@@ -257,7 +257,7 @@ describe('a refund within a refund quota', () => {
   it('leaves nothing taken by a repeat of a refund that an older day paid for', async () => {
     const operator = support()
     const refund = { operator, key: 'k', currency: 'EUR', amount: 500 }
-    // The answer of the first request is kept for as long as its use, and either may be deleted first.
+    // The answer and the quota claim are stored for the same time. Clean-up may delete either of them first.
     const repeat = async () => 'the first answer'
     expect(await runWithinQuota(db, limits, refund, repeat)).toEqual({ verdict: 'done', done: 'the first answer' })
     expect(await takenBy(operator.actor.id)).toEqual([['EUR', 0]])

@@ -6,18 +6,18 @@ import { type RawBuilder, sql } from 'kysely'
 import type { Db, Trx } from '../database.ts'
 import { judgeRefund, type RefundLimits, refundableOf } from './refund-limits.ts'
 
-/** The amount that a refund takes of the quota of an operator for a day, under the Idempotency-Key of the refund. */
+/** The amount that a refund takes from an operator's daily quota, under the Idempotency-Key of the refund. */
 export interface WantedQuota {
   readonly actorId: Operator['actor']['id']
   readonly key: string
   readonly currency: string
-  /** In minor units, as `daily`. */
+  /** The amount in minor units, like `daily`. */
   readonly amount: number
-  /** The most of a UTC day. */
+  /** The maximum of a UTC day. */
   readonly daily: number
 }
 
-/** Whether a part of the day was taken; otherwise the rest of the day, in minor units. */
+/** Whether the quota was taken. `remaining` is the rest of the day, in minor units. */
 export type QuotaVerdict =
   | { readonly verdict: 'taken' }
   | { readonly verdict: 'key-mismatch' }
@@ -26,8 +26,8 @@ export type QuotaVerdict =
 type QuotaUse = Pick<WantedQuota, 'actorId' | 'key'>
 
 /**
- * Takes a part of the refund quota of an operator for today, in a transaction of its own, before the refund is made.
- * A repeat with the same key takes nothing more (console reference: Refund quota).
+ * Takes a part of the operator's refund quota for today. Runs in a separate transaction before the refund. A repeat with the same
+ * key takes nothing more (console reference: Refund quota).
  * @param db the database as the role of operators
  */
 export async function claimQuota(db: Db, wanted: WantedQuota): Promise<QuotaVerdict> {
@@ -41,8 +41,8 @@ export async function claimQuota(db: Db, wanted: WantedQuota): Promise<QuotaVerd
 }
 
 /**
- * Marks a quota as used, in the transaction of the refund. False when it was given back since: then the refund must not be
- * made.
+ * Marks a quota as used, in the transaction of the refund. Returns `false` if the quota was given back in the meantime. The
+ * caller must then not make the refund.
  */
 export async function callUseQuota(trx: Trx, { actorId, key }: QuotaUse): Promise<boolean> {
   const { rows } = await sql<{ used: boolean }>`
@@ -50,14 +50,14 @@ export async function callUseQuota(trx: Trx, { actorId, key }: QuotaUse): Promis
   return rows[0]?.used === true
 }
 
-/** Gives back the part of the quota that a refused refund has taken. False when a repeat has used it meanwhile, or when nothing was taken. */
+/** Gives back the quota of a refused refund. Returns `false` if a repeat has used it, or if none was taken. */
 export async function returnQuota(db: Db, { actorId, key }: QuotaUse): Promise<boolean> {
   const { rows } = await sql<{ returned: boolean }>`
     SELECT ${sql.table('return_allowance')}(${actorId}, ${key}) AS returned`.execute(db)
   return rows[0]?.returned === true
 }
 
-/** The amount that an operator may still refund today in a currency, in minor units. */
+/** Returns the amount that an operator may still refund today in a currency, in minor units. */
 async function findQuotaLeft(
   db: Db,
   { actorId, currency, daily }: Pick<WantedQuota, 'actorId' | 'currency' | 'daily'>,
@@ -76,15 +76,15 @@ function takenToday(p: { actorId: string; currency: string }): RawBuilder<{ take
 
 /** The amounts that an operator with the role support may refund in a currency, in minor units. */
 export interface ShownQuota {
-  /** The most of one refund. */
+  /** The maximum of one refund. */
   readonly limit: number
-  /** The amount that is left of the UTC day. */
+  /** The amount left for this UTC day. */
   readonly left: number
 }
 
 /**
- * Finds the amounts that an operator with the role support may refund now in a currency (console reference: Refund quota).
- * @returns twice 0 in a currency without limits; undefined for other roles, which no quota limits
+ * Returns the amounts that an operator with the role support may refund now in a currency (console reference: Refund quota).
+ * @returns 0 for both amounts in a currency without limits; `undefined` for other roles, which have no quota
  */
 export async function findShownQuota(
   { read }: Pools,
@@ -101,7 +101,7 @@ export async function findShownQuota(
 
 export interface AllowedRefund {
   readonly operator: Operator
-  /** The Idempotency-Key. */
+  /** The Idempotency-Key of the refund. */
   readonly key: string
   /** In the currency of the transaction, in minor units. */
   readonly currency: string
@@ -109,8 +109,8 @@ export interface AllowedRefund {
 }
 
 /**
- * The outcome of a refund under a quota. `exceeded`: `limit` is the most of one refund, `left` the rest
- * of the day, in minor units.
+ * The outcome of a refund under a quota. For `exceeded`, `limit` is the maximum of one refund, and `left` is the rest of the day,
+ * both in minor units.
  */
 export type QuotaOutcome<Done> =
   | { readonly verdict: 'not-allowed' | 'key-mismatch' }
@@ -118,12 +118,11 @@ export type QuotaOutcome<Done> =
   | { readonly verdict: 'done'; readonly done: Done }
 
 /**
- * Makes a refund within the quota of its operator: takes the quota, runs the refund, and gives the
- * quota back unless the refund, now or by an earlier request with the same key, has used it. An admin
- * refunds without a quota.
+ * Makes a refund within the quota of its operator. Takes the quota, runs the refund, and gives the quota back if no refund with
+ * this key has used it. An admin refunds without a quota.
  * @param db the database as the role of operators
- * @param refund makes the refund. In its transaction it calls `use`, which answers false when the quota is gone: then it must
- * throw
+ * @param refund makes the refund. It calls `use` in its transaction, and must throw if `use` returns `false`, because the quota
+ * is gone.
  * @throws every error of `refund`
  */
 export async function runWithinQuota<Done>(
@@ -153,7 +152,7 @@ export async function runWithinQuota<Done>(
       isUsed = await callUseQuota(trx, use)
       return isUsed
     })
-    // A repeat that gets an old answer makes no refund. What it took stays taken only if the first request has used it.
+    // An idempotent request makes no refund. Give its quota back, unless the first request has used that quota.
     if (!isUsed) await tryToReturn(db, use)
     return { verdict: 'done', done }
   } catch (error) {
@@ -163,8 +162,8 @@ export async function runWithinQuota<Done>(
 }
 
 /**
- * Gives a quota back, unless the database is busy: then the operator's next refund does it. The answer
- * stays that of the refund.
+ * Gives a quota back. Ignores an error, for example from a busy database: the operator's next refund gives the quota back. The
+ * result of the refund stays the same.
  */
 async function tryToReturn(db: Db, use: QuotaUse): Promise<void> {
   await returnQuota(db, use).catch(() => false)

@@ -7,14 +7,14 @@ import { factList, type Page, renderPage, sumOf } from './page.ts'
 interface Shown {
   readonly state: ChallengeState
   readonly challenge: OpenChallenge
-  /** The encrypted state of the challenge, which the form sends back. */
+  /** The encrypted state of the challenge. The form sends it back. */
   readonly text: string
 }
 
-/** The page on which a customer approves or declines a payment. It needs no script (reference: Simulated bank). */
+/** Returns the page on which a customer approves or declines a payment. The page needs no script (reference: Simulated bank). */
 export function bankPage({ state, challenge, text }: Shown, locale: PageLocale): string {
   const say = translatorOf(locale.language)
-  // A card that is only verified pays nothing.
+  // The verification of a card has no amount.
   const amount = state.money.amount === 0 ? say('nothingNow') : formatLocalMoney(state.money, locale.tag)
   const facts: readonly (readonly [TextName, string])[] = [
     ['shop', challenge.merchant],
@@ -35,7 +35,7 @@ ${factList(facts, say)}
   })
 }
 
-/** The page that tells the page of the shop that a step is done. Customers see it for a moment, or when no script runs. */
+/** The page that reports the end of a step to the shop's page. Customers see it briefly, or longer without scripts. */
 export function concludingPage(hints: readonly string[], origin: string, locale: PageLocale): string {
   const say = translatorOf(locale.language)
   return page(locale, {
@@ -47,13 +47,13 @@ export function concludingPage(hints: readonly string[], origin: string, locale:
   })
 }
 
-/** The frame of a bank that does not answer. */
+/** Returns the frame of a bank that does not answer. */
 export function silentPage(locale: PageLocale): string {
   const silent = translatorOf(locale.language)('bankSilent')
   return page(locale, { title: silent, main: html`<p>${silent}</p>` })
 }
 
-/** The customer has answered too late. The page leads back to the shop. */
+/** Returns the page for a customer who has answered too late. It links back to the shop. */
 export function latePage(returnUrl: string | null, locale: PageLocale): string {
   const say = translatorOf(locale.language)
   return page(locale, {
@@ -65,15 +65,15 @@ ${returnUrl === null ? html`<p>${say('bankAgain')}</p>` : linkBack(returnUrl, lo
 }
 
 /**
- * The customer has answered, and returns to the shop by a link that names its host. Anybody can make this page name any
- * host, so it does not redirect by itself.
+ * Returns the page for a customer who has answered. It contains a link back to the shop, and the link shows the host. The page
+ * does not redirect automatically, because an attacker can make it link to any host.
  */
 export function returnPage(returnUrl: string, locale: PageLocale): string {
   const done = translatorOf(locale.language)('bankDone')
   return page(locale, { title: done, main: html`<h1>${done}</h1>${linkBack(returnUrl, locale)}` })
 }
 
-/** The page for a browser that comes without a state that this service has encrypted. */
+/** Returns the page for a browser that sends no valid encrypted state. */
 export function lostPage(locale: PageLocale): string {
   const say = translatorOf(locale.language)
   return page(locale, {
@@ -91,7 +91,7 @@ function linkBack(returnUrl: string, { language }: PageLocale): Html {
 <p class="actions"><a class="button" href="${returnUrl}">${say('returnLink')}</a></p>`
 }
 
-/** The bank looks like the payment page, which shows it in a frame. */
+/** The bank's page uses the style of the payment page, which shows it in a frame. */
 function page({ language }: PageLocale, content: Omit<Page, 'language' | 'styles'>): string {
   return renderPage({ ...content, language, styles: ['/assets/pay.css', '/assets/bank.css'] })
 }

@@ -14,7 +14,7 @@ it.each([
   ['de-ch', undefined, 'de', 'de-CH'],
   ['nn', undefined, 'nb', 'nb'],
   ['no_NO', undefined, 'nb', 'nb-NO'],
-  // The language of the link is unknown, so the browser decides.
+  // The language of the link is unknown, so the language of the browser applies.
   ['xx', 'fr-CA,fr;q=0.9', 'fr', 'fr-CA'],
   ['en_US_x', 'sv', 'sv', 'sv'],
   [null, 'ja, pl;q=0.5, it;q=0.8', 'it', 'it'],
@@ -40,12 +40,12 @@ it.each([
   ['ISK', 5, 'is', '0,05 kr.'],
   ['EUR', 999_999_999_999, 'de', '9.999.999.999,99 €'],
 ])('formatLocalMoney: %s %i in %s is %s', (currency, amount, locale, text) => {
-  // The spaces that keep an amount on one line.
+  // Replace the no-break spaces that keep an amount on one line.
   expect(formatLocalMoney({ currency, amount }, locale).replaceAll(/\s/g, ' ')).toBe(text)
 })
 
 const placesOf = (text: string) => text.match(/\{\w+\}/g)?.sort() ?? []
-/** Words that the language writes as English does. */
+/** Texts that are the same in this language as in English. */
 const SAME: Partial<Record<Language, readonly string[]>> = { da: ['reference'] }
 
 it('has twelve languages', () => {

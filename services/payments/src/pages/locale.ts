@@ -14,10 +14,10 @@ import pl from './languages/pl.json' with { type: 'json' }
 import pt from './languages/pt.json' with { type: 'json' }
 import sv from './languages/sv.json' with { type: 'json' }
 
-/** The language of a page, and how it writes amounts and dates. */
+/** The language of a page, and its locale for amounts and dates. */
 export interface PageLocale {
   readonly language: Language
-  /** BCP 47; its language is `language`. */
+  /** A BCP 47 tag whose language is `language`. */
   readonly tag: string
 }
 
@@ -27,14 +27,14 @@ const NORWEGIAN = new Set(['no', 'nn'])
 const FALLBACK: PageLocale = { language: 'en', tag: 'en' }
 
 /**
- * The locale that a link or a payment names, else the best one that the browser asks for, else English (reference: Parameters
- * of a link).
+ * Returns the locale that a link or a payment names. Otherwise returns the best locale of the browser, and finally English
+ * (reference: Parameters of a link).
  */
 export function choosePageLocale(wanted: string | null, acceptLanguage: string | undefined): PageLocale {
   return readLocale(wanted ?? '') ?? preferredPageLocale(acceptLanguage) ?? FALLBACK
 }
 
-/** The best locale that the browser asks for. Undefined when the pages have none of its languages. */
+/** Returns the best locale that the browser requests, or `undefined` if the pages support none of its languages. */
 export function preferredPageLocale(acceptLanguage: string | undefined): PageLocale | undefined {
   for (const wish of new Negotiator({ headers: { 'accept-language': acceptLanguage ?? '' } }).languages()) {
     const locale = readLocale(wish)
@@ -43,7 +43,7 @@ export function preferredPageLocale(acceptLanguage: string | undefined): PageLoc
   return undefined
 }
 
-/** Reads `da`, `da_DK`, `da-DK` or `es-419`. Undefined when the pages do not have the language. */
+/** Reads a locale such as `da`, `da_DK`, `da-DK` or `es-419`. Returns `undefined` if the pages do not support the language. */
 function readLocale(text: string): PageLocale | undefined {
   const [, subtag = '', region] = LOCALE.exec(text) ?? []
   const code = subtag.toLowerCase()
@@ -56,17 +56,17 @@ function isLanguage(code: string): code is Language {
   return Object.hasOwn(texts, code)
 }
 
-/** An amount as people of the locale write it, with the decimals of its currency. */
+/** Formats an amount for a locale, with the decimals of its currency. */
 export function formatLocalMoney(money: Money, locale: string): string {
   return partsOf(money, locale, { style: 'currency', currency: money.currency })
     .map(({ value }) => value)
     .join('')
 }
 
-/** The parts of an amount that are no currency. */
+/** The parts of a formatted amount without its currency. */
 const NUMBER_PARTS: ReadonlySet<string> = new Set(['integer', 'group', 'decimal', 'fraction'])
 
-/** All ways in which pages write an amount in a locale: with the currency, without it, and as a plain number. */
+/** Returns all forms in which pages write an amount in a locale: with the currency, without it, and as a plain number. */
 export function localFormsOf(money: Money, locale: string): readonly string[] {
   const parts = partsOf(money, locale, { style: 'currency', currency: money.currency })
   const number = parts.filter(({ type }) => NUMBER_PARTS.has(type))
@@ -85,18 +85,18 @@ function partsOf(
     minimumFractionDigits: digits,
     maximumFractionDigits: digits,
   })
-  // Decimal text is exact whatever its size.
+  // A decimal text keeps the exact value of any size.
   return format.formatToParts(formatAmount(currency, BigInt(amount)) as Intl.StringNumericLiteral)
 }
 
 export const texts = { en, da, de, sv, nb, fi, fr, es, it, nl, pl, pt } as const satisfies Record<string, typeof en>
 
-/** A language of the payment page, as in BCP 47. */
+/** A language of the payment page, as a BCP 47 code. */
 export type Language = keyof typeof texts
-/** The name of a text. Every language has all of them. */
+/** The name of a text. Every language has all texts. */
 export type TextName = keyof typeof en
 
-/** Writes a text with values in place of its `{names}`. */
+/** Returns a text with its `{names}` replaced by values. */
 export type Translate = (name: TextName, values?: Readonly<Record<string, string>>) => string
 
 export function translatorOf(language: Language): Translate {

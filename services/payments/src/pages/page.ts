@@ -2,22 +2,21 @@ import { type Html, html } from '@trestle/common/documents/html.ts'
 import type { TextName, Translate } from './locale.ts'
 
 export interface Page {
-  /** The title in the browser, and the heading unless `main` has one. */
+  /** The title in the browser. It is also the heading, unless `main` contains a heading. */
   readonly title: string
-  /** BCP 47. */
+  /** A BCP 47 tag. */
   readonly language: string
   readonly main: Html
-  /** Path of its script, on the same origin. */
+  /** The path of the page's script, on the same origin. */
   readonly script?: string | undefined
-  /** Paths of styles beside the one that all pages have. */
+  /** The paths of stylesheets in addition to the common one. */
   readonly styles?: readonly string[] | undefined
-  /** Address of the picture in the tab of the browser. By default none, because a page of a shop is not ours. */
+  /** The URL of the favicon. By default there is none, because the page represents a shop and not Trestle. */
   readonly icon?: string | undefined
-  /** More elements of its head. */
   readonly head?: Html | undefined
 }
 
-/** Writes a page. It loads everything from its own origin. */
+/** Returns a page as HTML. The page loads everything from its own origin. */
 export function renderPage({ title, language, main, script, styles = [], icon = 'data:,', head }: Page): string {
   return html`<!doctype html>
 <html lang="${language}">
@@ -41,29 +40,29 @@ ${main}
 `.html
 }
 
-/** Writes the known facts of a payment. A value that does not fit beside its name stands below it. */
+/** Returns the known facts of a payment as HTML. A value that does not fit next to its name stands below it. */
 export function factList(facts: readonly (readonly [TextName, string | Html])[], say: Translate): Html {
   return html`<dl>${facts.map(([name, value]) => html`<div><dt>${say(name)}</dt><dd>${value}</dd></div>`)}</dl>`
 }
 
-/** Writes an amount large. Long amounts are smaller, so that the currency stays beside its number on narrow screens. */
+/** Returns an amount in large type. Long amounts are smaller, so that the currency stays next to the number on narrow screens. */
 export function sumOf(amount: string): Html {
   return html`<p class="sum${amount.length > SHORT_SUM ? ' long' : ''}">${amount}</p>`
 }
 
 const SHORT_SUM = 13
 
-/** The places beside its own origin that a page may reach. */
+/** The other origins that a page may reach. */
 export interface PageReach {
-  /** Origins that forms may lead to, also by redirects. */
+  /** Origins that forms may lead to, directly or by redirects. */
   readonly formTargets?: readonly string[]
-  /** Origins that its script may call, and whose pages it may frame. */
+  /** Origins that its script may call, and whose pages it may show in frames. */
   readonly partners?: readonly string[]
-  /** The origins that may frame the page. By default none. */
+  /** The origins that may show the page in a frame. The default is none. */
   readonly frameAncestors?: "'none'" | '*'
 }
 
-/** The headers of a page. It loads from its own origin only, and its address is sent to nobody. */
+/** Returns the headers of a page. The page loads only from its own origin, and browsers send its URL to no other page. */
 export function pageHeaders(reach: PageReach = {}): Record<string, string> {
   const { formTargets = [], partners, frameAncestors = "'none'" } = reach
   const policy = [

@@ -18,13 +18,13 @@ function readByScript(number: string, expiry: string): z.infer<typeof Read> {
   return Read.parse(JSON.parse(z.string().parse(runInContext(code, page))))
 }
 
-/** The text of the field after each character was typed. */
+/** Returns the text of the field after all characters were typed one by one. */
 function typed(text: string): string {
   Object.assign(page, { text })
   return z.string().parse(runInContext("[...text].reduce((value, character) => slash(value + character), '')", page))
 }
 
-/** Texts of a month and a year, as people and programs write them. */
+/** Generates texts of a month and a year, as people and programs write them. */
 function writtenExpiries(): fc.Arbitrary<string> {
   const blanks = fc.constantFrom('', '', ' ', '  ', '\u00a0')
   const mark = fc.constantFrom(

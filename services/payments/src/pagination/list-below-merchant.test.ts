@@ -13,8 +13,8 @@ import {
 } from '../../test/payments-app.ts'
 import { tableClasses } from '../placement/distributed-rows.ts'
 
-// The standby is a copy of the primary that claims to keep up and replays nothing. Rows that are younger than the copy
-// therefore show which of the two was asked.
+// The standby is a copy of the primary that reports no lag but replays nothing. Rows created after the copy therefore show which
+// of the two servers answered.
 
 let primary: TestPayments
 let payments: TestPayments
@@ -22,7 +22,7 @@ let copy: Awaited<ReturnType<typeof openTestDatabase>>
 let member: TestApp
 let merchantId: string
 let oldHook: string
-/** A key of the member that the standby knows, and that a test revokes. */
+/** A key of the member. The standby has it, and a test revokes it. */
 let spareKey: { readonly id: string; readonly key: string }
 
 beforeAll(async () => {
@@ -84,7 +84,7 @@ describe('a list below a merchant, with a standby', () => {
   })
 })
 
-/** Makes another database have the same rows, as a standby has. */
+/** Copies all rows to another database, so that it resembles a standby. */
 async function copyRows(from: string, to: string): Promise<void> {
   const [source, target] = [new pg.Client(from), new pg.Client(to)]
   await Promise.all([source.connect(), target.connect()])

@@ -7,20 +7,20 @@ import type { AccessRow, BelowColumns, BelowSource } from '../access/read-below-
 import type { AccessResult } from '../access/verdict.ts'
 import { CHUNK, type Chunk, type PageBounds } from './page-query.ts'
 
-/** A row of a list. `found`: how many rows the page has, where the list is read in chunks. */
+/** A row of a list. `found` is the number of rows of the page if the list is read in chunks. */
 type ListRow<Columns extends BelowColumns> = AccessRow<Columns> & { readonly found?: number | null }
 
 /**
- * A page of the rows of one merchant. `merchantId` is null when the request names no merchant; `limit` is 0 when
- * only access is checked.
+ * A page of the rows of one merchant. `merchantId` is `null` if the request names no merchant. `limit` is 0 if only access is
+ * checked.
  */
 export interface BelowListInput extends Credentials, Omit<PageBounds, 'order'> {
   readonly merchantId: string | null
-  /** Only rows of test merchants, or only of live ones. */
+  /** `true` selects only rows of test merchants, `false` only those of live ones, and `undefined` both. */
   readonly test: boolean | undefined
 }
 
-/** The number of entries of a row, as an expression. A list with entries is read in chunks. */
+/** `entries` is an SQL expression for the number of entries of a row. A list with entries is read in chunks. */
 interface ListSource extends BelowSource {
   readonly entries?: RawBuilder<unknown>
 }
@@ -31,8 +31,8 @@ export interface BelowList<Input extends BelowListInput, Columns extends BelowCo
 }
 
 /**
- * Declares a list of rows below a merchant, which its members may read. One statement judges access and reads. The
- * primary key bounds its work.
+ * Declares a list of a merchant's rows that its members may read. One statement checks access and reads the rows. The primary key
+ * bounds its work.
  * @param condition a further condition on a row
  */
 export function listBelowMerchant<Input extends BelowListInput, Columns extends BelowColumns>(
@@ -69,15 +69,15 @@ export function listBelowMerchant<Input extends BelowListInput, Columns extends 
   return { 'newest-first': query('', sql`DESC`), 'oldest-first': query('_reversed', sql`ASC`) }
 }
 
-/** The merchant of a list, as an expression, and the condition that binds the row `r` to it for members only. */
+/** The merchant of a list as an SQL expression, and the condition that ties the row `r` to this merchant for members only. */
 interface ListTenant {
   readonly id: RawBuilder<unknown>
   readonly isOwn: RawBuilder<unknown>
 }
 
 /**
- * The first rows of a page whose entries are few enough together, and the first row in any case. `found` counts the
- * rows of the whole page.
+ * Selects the first rows of a page until their entries reach the limit of a chunk, and always at least one row. `found` counts
+ * the rows of the whole page.
  */
 function firstChunk(
   page: RawBuilder<unknown>,
@@ -101,11 +101,11 @@ export async function readBelow<Input extends BelowListInput, Columns extends Be
 ): Promise<AccessResult & Chunk<Columns>> {
   const read = (pool: QueryPool, limit = input.limit) => pool.all(list[input.order], { ...input, limit })
   if (pools.lagging === pools.read) return toChunk(await read(pools.read))
-  // The rows may come from a standby that lags behind. Access may not: there a key that was revoked a moment ago would
-  // still be good.
+  // The rows may come from a standby that lags behind. Access must be checked on the primary, because a key that was just revoked
+  // may still be valid on the standby.
   const [access, found] = (await Promise.all([read(pools.read, 0), read(pools.lagging)])).map(toChunk<Columns>)
   if (access?.verdict === 'done' && found?.verdict === 'done') return { ...found, identityId: access.identityId }
-  // The standby does not know the key or the merchant yet, because they are new.
+  // The standby may not have a new key or merchant yet. Read from the primary instead.
   return toChunk(await read(pools.read))
 }
 

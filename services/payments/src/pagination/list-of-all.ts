@@ -3,7 +3,7 @@ import { type PreparedQuery, prepareOnCoordinator } from '@trestle/database/prep
 import { type RawBuilder, sql } from 'kysely'
 import type { PageBounds } from './page-query.ts'
 
-/** A column by which an operator may filter a list. The column of rows must equal it, or the expression of the list. */
+/** A column that an operator may filter by. Filters compare it, or the expression that the list has for it. */
 type FilterColumn =
   | 'merchant_id'
   | 'transaction_id'
@@ -16,48 +16,48 @@ type FilterColumn =
   | 'actor'
   | 'action'
 
-/** The filters and the page of a list of the rows of all merchants. An undefined filter filters nothing. */
+/** The filters and the page of a list of the rows of all merchants. An `undefined` filter does not filter. */
 export interface ListOfAllInput extends PageBounds {
   readonly filters: Readonly<Partial<Record<FilterColumn, string | undefined>>>
-  /** Conditions that rows must meet, or must not meet, by name. */
+  /** Conditions by name. `true` means that rows must meet the condition, and `false` that they must not. */
   readonly flags?: Readonly<Record<string, boolean | undefined>>
 }
 
 /** Reads a page of rows of all merchants. */
 export type ListOfAll<Columns> = (pools: Pools, input: ListOfAllInput) => Promise<readonly Columns[]>
 
-/** As `ListOfAllInput`, with the values that the column of a list of any may have. */
+/** The input of a `ListOfAny`. A row must have one of `values` in the column of the list. */
 export interface ListOfAnyInput extends ListOfAllInput {
-  /** At most `VALUES_MAX`. */
+  /** At most `VALUES_MAX` values. */
   readonly values: readonly string[]
 }
 
-/** Reads a page of rows of all merchants that have any of some values. */
+/** Reads a page of rows of all merchants that have one of the given values. */
 export type ListOfAny<Columns> = (pools: Pools, input: ListOfAnyInput) => Promise<readonly Columns[]>
 
 interface ListColumns extends Omit<PageBounds, 'order'>, Readonly<Partial<Record<FilterColumn, string | undefined>>> {
   readonly values?: readonly string[]
 }
 
-/** The columns that a list selects of its rows `r`, and its filters. */
+/** The columns that a list selects from its rows `r`, and its filters. */
 interface ListOfAllSource {
   readonly table: string
   readonly columns: RawBuilder<unknown>
-  /** Joins of other rows of the merchant of `r`. */
+  /** Joins to other rows of the same merchant as `r`. */
   readonly join?: RawBuilder<unknown>
-  /** The columns that the list may be filtered by. Each but `merchant_id` needs an index with the place. */
+  /** The columns that the list may be filtered by. Each one except `merchant_id` needs an index of the column and `place`. */
   readonly filters: readonly FilterColumn[]
-  /** The expression that a filter compares with, in place of a column. The index is on the same expression. */
+  /** Expressions that filters compare instead of a column. Each needs an index on the same expression. */
   readonly expressions?: Readonly<Partial<Record<FilterColumn, RawBuilder<unknown>>>>
-  /** Conditions on `r`, by name. They are literal, so that a partial index serves them. */
+  /** Conditions on `r`, by name. They contain no parameters, so that PostgreSQL can use a partial index for them. */
   readonly flags?: Readonly<Record<string, RawBuilder<unknown>>>
-  /** The place of a row in the list, as 24 hexadecimal digits in the order of creation. Default: the id. */
+  /** The place of a row in the list, as 24 hexadecimal digits in the order of creation. The default is the id. */
   readonly place?: RawBuilder<unknown>
 }
 
 /**
- * Declares a list of the rows of all merchants, for operators, in the order of the page. It asks every server of a distributed
- * database.
+ * Declares a list of the rows of all merchants, for operators, in the order of the page. In a distributed database, each query
+ * reads from every server.
  */
 export function listOfAll<Columns>(name: string, source: ListOfAllSource): ListOfAll<Columns> {
   return declareList<ListOfAllInput, Columns>(name, source, (p, given, direction) => {
@@ -65,14 +65,14 @@ export function listOfAll<Columns>(name: string, source: ListOfAllSource): ListO
   })
 }
 
-/** The most values that a list of any takes. */
+/** The maximum number of values of a `ListOfAny`. */
 export const VALUES_MAX = 30
-/** The numbers of values that statements of a list of any are made for. Each value costs a cluster a read of every server. */
+/** The numbers of values for which statements are prepared. In a cluster, each value costs a read on every server. */
 const VALUE_COUNTS = [1, 5, VALUES_MAX]
 
 /**
- * As `listOfAll`, of rows whose `column` has any of some values. An index with the column has the rows of one value alone in the
- * order of the list, so each value has a page of its own in the statement, and the page of the list is the first of them.
+ * Declares a list like `listOfAll`, of rows whose `column` has one of several values. An index on the column has only the rows of
+ * a single value in the order of the list. So the statement reads a page for each value, and takes the first rows of all of them.
  */
 export function listOfAny<Columns extends { readonly id: string }>(
   name: string,
@@ -87,7 +87,7 @@ export function listOfAny<Columns extends { readonly id: string }>(
   }
 }
 
-/** A list of any of at most `count` values. */
+/** Declares a list for at most `count` values. */
 function listOfCount<Columns>(
   name: string,
   declared: { readonly column: FilterColumn; readonly count: number; readonly source: ListOfAllSource },
@@ -95,7 +95,7 @@ function listOfCount<Columns>(
   const { column, count, source } = declared
   return declareList<ListOfAnyInput, Columns>(`${name}_${count}`, source, (p, given, direction) => {
     const pages = Array.from({ length: count }, (_, index) => {
-      // Behind the last value is null, which no column equals.
+      // An index beyond the last value yields `NULL`, which no column equals.
       const hasValue = sql`r.${sql.id(column)} = (${p.values}::text[])[${sql.lit(index + 1)}]`
       return sql`(${selectPage(p, { source, conditions: [...given, hasValue], direction })})`
     })
@@ -103,7 +103,7 @@ function listOfCount<Columns>(
   })
 }
 
-/** A page of the rows that meet conditions. */
+/** Selects a page of the rows that meet the conditions. */
 function selectPage(
   p: ListColumns,
   asked: {
@@ -122,7 +122,7 @@ function selectPage(
     ORDER BY ${place} ${asked.direction} LIMIT ${p.limit}`
 }
 
-/** States a page of the rows that meet the given conditions. */
+/** Builds the query of a page of rows that meet the given conditions. */
 type StatePage = (
   p: ListColumns,
   given: readonly RawBuilder<unknown>[],
@@ -130,8 +130,8 @@ type StatePage = (
 ) => RawBuilder<unknown>
 
 /**
- * There is one query for each set of filters that are given: a plan that fits all values would walk the whole table for a filter
- * that may be absent.
+ * Prepares one query for each combination of filters. With one query for all combinations, the generic plan would scan the whole
+ * table, because any filter could be absent.
  */
 function declareList<Input extends ListOfAllInput, Columns>(
   name: string,
@@ -170,7 +170,6 @@ function declareList<Input extends ListOfAllInput, Columns>(
   }
 }
 
-/** Something that a page may be asked for. */
 interface Condition {
   readonly name: string
   readonly holds: (p: ListColumns) => RawBuilder<unknown>
@@ -201,7 +200,7 @@ function keyOf(order: PageBounds['order'], given: readonly Pick<Condition, 'name
   return [order === 'newest-first' ? 'desc' : 'asc', ...given.map(({ name }) => name)].join('_')
 }
 
-/** All ways to ask for at most one of each group. */
+/** Returns all combinations with at most one condition of each group. */
 function combinations(groups: readonly (readonly Condition[])[]): readonly (readonly Condition[])[] {
   const [first, ...others] = groups
   if (first === undefined) return [[]]

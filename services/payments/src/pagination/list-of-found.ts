@@ -3,56 +3,55 @@ import { type PreparedQuery, prepareOnCoordinator } from '@trestle/database/prep
 import { type RawBuilder, sql } from 'kysely'
 import type { PageBounds } from './page-query.ts'
 
-/** A page of a list, and the text that finds its rows. */
+/** A page of a list, and the search text of the list. */
 export interface SearchPage extends PageBounds {
-  /** Undefined: all rows. */
+  /** If it is `undefined`, the list contains all rows. */
   readonly search: string | undefined
 }
 
-/** The columns that a list selects, and how a text finds its rows. */
+/** The columns that a list selects, and how a search text finds its rows. */
 export interface ListOfFoundSource<Search> {
   readonly table: string
-  /** The name of a row in the conditions. */
+  /** The alias of a row in the conditions. */
   readonly row: string
   readonly columns: RawBuilder<unknown>
   readonly join?: RawBuilder<unknown>
-  /** The condition that rows must meet beside the search. */
+  /** A condition that rows must meet in addition to the search. */
   readonly filter?: (p: Search) => RawBuilder<unknown>
-  /** Whether a text has the form of an id or a key. It finds only the row that has it: names of this form could hide that row. */
+  /** Whether a text has the form of an id or a key. It then finds only that row, which names of this form could hide. */
   readonly isId: (text: string) => boolean
   readonly hasId: (p: Search) => RawBuilder<unknown>
-  /** Another condition by which a whole text finds a row. It has an index. */
+  /** Another condition by which a whole text finds a row. It needs an index. */
   readonly hasValue?: (p: Search) => RawBuilder<unknown>
   /**
-   * The columns that the text may be the beginning of, in any case. Each has an index of `lower(left(column, 255))
-   * COLLATE "C"` and the id. A search is no longer, and the row of an index has no room for the longest website.
+   * The columns that may begin with the text, in any case. Each has an index on `lower(left(column, 255)) COLLATE "C"` and the
+   * id. A search is no longer than that, and the longest website does not fit into an index entry.
    */
   readonly beginnings: readonly string[]
 }
 
-/** Rows of a page that a text finds. */
+/** The rows of a page that a text finds. */
 export interface FoundPage<Row> {
   readonly rows: readonly Row[]
-  /** The id of the last row that was looked at, where rows behind it may be found too. Undefined: `rows` are the page. */
+  /** The id of the last row that was read, if later rows may match too. If it is `undefined`, the page is complete. */
   readonly cutAt: string | undefined
 }
 
 export interface ListOfFound<Search, Columns> {
-  /** Reads a page of them, or of all rows where there is no text. */
+  /** Reads a page of the rows that the text finds, or of all rows if there is no text. */
   readonly page: (pools: Pools, search: Search) => Promise<FoundPage<Columns>>
-  /** Reads the newest of the first 501 that each index finds, at most `limit`. */
+  /** Reads the newest of the first 501 rows that each index finds, at most `limit`. */
   readonly newest: (pools: Pools, search: Search & { readonly search: string }) => Promise<readonly Columns[]>
 }
 
-/** The most rows that the indexes find for a page, and that a walk looks at. */
+/** The maximum number of rows that the indexes may find for a page, and that a walk reads. */
 const ROWS_MAX = 500
 
 /**
- * Declares a list, in the order of ids, of the rows that a text finds. The indexes of beginnings have their rows
- * in another order, so a text that many values begin with, such as `https`, would have the database read and sort
- * all of them for one page. At most 501 of each index are read: when these are all, the page is one of them.
- * Otherwise a walk over 500 ids mostly finds as many as the page needs. Where it does not, the page ends with the
- * walk: a longer one would read every text of the rows between, which may be long.
+ * Declares a list, ordered by id, of the rows that a text finds. The indexes of the searched columns have another order. For a
+ * frequent beginning such as `https`, PostgreSQL would read and sort all matches for one page. So a query reads at most 501 rows
+ * from each index. If these are all matches, the page comes from them. Otherwise it walks over 500 ids, which usually contain
+ * enough matches. If not, the page ends with the walk, because a longer walk would read too many long texts.
  */
 export function listOfFound<Search extends SearchPage, Columns>(
   name: string,
@@ -97,7 +96,6 @@ function idsOf(rows: readonly { readonly id: string }[]): readonly string[] {
   return rows.map((row) => row.id)
 }
 
-/** The rows that a statement looks at. */
 interface Ids {
   readonly ids: readonly string[]
 }
@@ -126,7 +124,7 @@ function pageQueries<Search extends SearchPage, Columns>(
   )
 }
 
-/** The ids of the next rows of a page, whether the text finds them or not. */
+/** Selects the ids of the next rows in the order of the page, whether or not the text matches them. */
 function walkQuery<Search extends SearchPage>(
   name: string,
   source: ListOfFoundSource<Search>,
@@ -154,7 +152,7 @@ function isOneOf<Search extends SearchPage>({ ids }: Ids, { row }: ListOfFoundSo
   return sql`${sql.id(row)}.id = ANY (${ids}::text[])`
 }
 
-/** The ids that the indexes find, at most one more of each than a page looks at. Some may be there twice. */
+/** Selects the ids that the indexes find, from each index at most one more than `ROWS_MAX`. An id may occur twice. */
 function findByIndexes<Search extends SearchPage>(
   p: Search,
   { table, row, hasValue, beginnings }: ListOfFoundSource<Search>,
@@ -165,7 +163,7 @@ function findByIndexes<Search extends SearchPage>(
   return sql<{ id: string }>`${sql.join(
     [
       ...(hasValue ? [sql`(SELECT ${id} ${rows} ${hasValue(p)} ${limit})`] : []),
-      // The end is outside. With both ends inside, a plan that fits all texts counts on few rows, and sorts all that there are.
+      // The upper bound is outside. With both bounds inside, the generic plan expects few rows, and sorts all matches.
       ...beginnings.map((column) => {
         const value = lowered(row, column)
         return sql`(
@@ -179,7 +177,7 @@ function findByIndexes<Search extends SearchPage>(
   )}`
 }
 
-/** A plan that fits all values cannot use an index for LIKE, so beginnings are ranges. */
+/** A generic plan cannot use an index for LIKE with a parameter. So prefixes are searched as ranges. */
 function isFound<Search extends SearchPage>(
   p: Search,
   { row, hasValue, beginnings }: ListOfFoundSource<Search>,
@@ -195,7 +193,7 @@ function lowered(row: string, column: string): RawBuilder<unknown> {
   return sql`lower(left(${sql.id(row, column)}, 255)) COLLATE "C"`
 }
 
-/** A text behind all that begin with the text of the search. */
+/** Returns a text that sorts after all texts that begin with the search text. */
 function endOf({ search }: SearchPage): RawBuilder<unknown> {
   return sql`lower(${search}::text) || chr(1114111)`
 }

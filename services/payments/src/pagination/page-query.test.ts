@@ -69,7 +69,7 @@ describe('pageBounds', () => {
   })
 })
 
-/** Ids of whole numbers from -1 up, in their order. */
+/** Returns ids in the order of their numbers. The smallest number is -1. */
 function toId(number: number): string {
   return (number + 1).toString(16).padStart(24, '0')
 }

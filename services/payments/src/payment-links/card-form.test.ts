@@ -67,7 +67,7 @@ it('reads tokens only from the script', () => {
 })
 
 it('reads a long expiry in linear time', () => {
-  // Time of this thread alone, in microseconds: a busy machine does not count. A quadratic pattern takes seconds.
+  // The CPU time of this thread, in microseconds, ignores other load. A quadratic pattern takes seconds.
   const before = process.threadCpuUsage()
   const read = readCardInput({ ...good, expiry: `08${' '.repeat(130_000)}x` }, now)
   const { user, system } = process.threadCpuUsage(before)

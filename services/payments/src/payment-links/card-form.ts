@@ -4,14 +4,13 @@ import { asciiDigits, digitsIn } from '../cards/card-number.ts'
 import type { TextName, Translate } from '../pages/locale.ts'
 import { isRefusal, processingError, processingErrorOf, REFUSAL_CODES } from '../transactions/processing-error.ts'
 
-/** The fields of the card form, in their order. */
+/** The fields of the card form, in display order. */
 export const CARD_FIELDS = ['number', 'expiry', 'code'] as const
 export type CardField = (typeof CARD_FIELDS)[number]
 
-/** The texts that a customer has typed into the form. */
 export type CardInput = Readonly<Record<CardField, string>>
 
-/** A typed card, with digits only. */
+/** A parsed card. Number and code contain only digits. */
 interface WrittenCard {
   readonly number: string
   readonly expiry: CardExpiry
@@ -22,14 +21,13 @@ type FieldProblem = 'numberInvalid' | 'expiryInvalid' | 'expiryPast' | 'codeInva
 /** The problems of the fields of a card form. A field without a problem is absent. */
 export type FieldProblems = Partial<Readonly<Record<CardField, FieldProblem>>>
 
-/** The card of a form, or the problems of its fields. */
 type ReadCard =
   | { readonly verdict: 'read'; readonly card: WrittenCard }
   | { readonly verdict: 'problem'; readonly problems: FieldProblems }
 
 const NUMBER = /^\d{10,19}$/
 const CODE = /^\d{3}$/
-/** The month and the year, or the year with its century and the month, as programs fill them in. */
+/** Month and year, or a four-digit year and the month. Browsers and password managers fill in both orders. */
 const EXPIRIES = [
   /^(?<month>0?[1-9]|1[0-2])\s*[/.\-\s]?\s*(?:20)?(?<year>\d{2})$/,
   /^20(?<year>\d{2})\s*[/.\-\s]?\s*(?<month>0?[1-9]|1[0-2])$/,
@@ -37,8 +35,8 @@ const EXPIRIES = [
 const CENTURY = 2_000
 
 /**
- * Reads the form: of number and code the digits of any script, whatever stands between them, as the script of the page does.
- * Whether the card exists is not checked here.
+ * Reads the card form. From the number and the code it takes the digits of any script and drops all other characters, as the
+ * script of the page does. It does not check whether the card exists.
  */
 export function readCardInput(input: CardInput, now: Date): ReadCard {
   const number = digitsIn(input.number)
@@ -59,14 +57,14 @@ function readExpiry(text: string): CardExpiry | undefined {
     .replaceAll(/\p{Cf}/gu, '')
     .replaceAll(/[\p{Pd}\u2212]/gu, '-')
     .replaceAll(/[\u2044\u2215\uff0f]/g, '/')
-    // The forms below have several places for blanks: a long run of them would take seconds.
+    // `EXPIRIES` allows blanks in several places, so a long run of blanks would take seconds.
     .replaceAll(/\s+/g, ' ')
     .trim()
   const read = EXPIRIES.map((form) => form.exec(plain)?.groups).find((groups) => groups !== undefined)
   return read && { month: Number(read.month), year: CENTURY + Number(read.year) }
 }
 
-/** A tokenized card and the state of its payment, which the script of the page submits at the end. */
+/** A tokenized card and the state of its payment. The script of the page submits it at the end. */
 export const TokenizedCard = z.object({
   number: z.string().max(1_024),
   code: z.string().max(1_024),
@@ -75,7 +73,7 @@ export const TokenizedCard = z.object({
 })
 export type TokenizedCard = z.output<typeof TokenizedCard>
 
-/** Reads such a card from JSON. Undefined for any other text. */
+/** Reads a tokenized card from JSON. Returns `undefined` for any other text. */
 export function readTokenizedCard(text: string): TokenizedCard | undefined {
   try {
     return TokenizedCard.safeParse(JSON.parse(text)).data
@@ -84,14 +82,14 @@ export function readTokenizedCard(text: string): TokenizedCard | undefined {
   }
 }
 
-/** The text about a refusal, and the field that it concerns, if any. */
+/** The text about a refusal, and the form field that the refusal concerns, if any. */
 export interface Refusal {
   readonly text: TextName
   readonly field?: CardField
 }
 
 /**
- * Texts by processing error. All other errors have a neutral text, and so have faults of the merchant (reference: After the
+ * Texts by processing error. All other errors, and errors caused by the merchant, get a neutral text (reference: After the
  * payment).
  */
 const REFUSALS: readonly (readonly [readonly number[], Refusal])[] = [
@@ -105,9 +103,9 @@ const REFUSALS: readonly (readonly [readonly number[], Refusal])[] = [
 ]
 const BY_ERROR = new Map(REFUSALS.flatMap(([errors, refusal]) => errors.map((error) => [error, refusal] as const)))
 
-/** Codes of the checkout without a processing error, or with another meaning here. */
+/** Checkout codes that have no processing error, or that mean something else on this page. */
 const BY_CODE = new Map<string, Refusal>(
-  // The tokens of this page were new, so they have expired or were spent while the customer was away.
+  // The tokens of this page were new. This code therefore means that they expired or were used while the customer was away.
   ['TOKEN_INVALID', 'PAYMENT_CHALLENGE_UNAVAILABLE'].map((code) => [code, { text: 'tooLong' }] as const),
 )
 const NEUTRAL: Refusal = { text: 'refusedOther' }
@@ -119,7 +117,7 @@ export function refusalOf(statusCode: string): Refusal {
   return (client ? BY_ERROR.get(code) : undefined) ?? NEUTRAL
 }
 
-/** The texts of the script by status code. The empty code stands for all other codes. */
+/** Returns the texts of the script by status code. The empty code stands for all other codes. */
 export function refusalTable(
   say: Translate,
 ): Readonly<Record<string, { readonly text: string; readonly field?: CardField }>> {

@@ -52,7 +52,7 @@ it.each([
   ['١٠٫٥٠', 'EUR', invalid],
   ['１０．５０'.replace('．', '.'), 'EUR', { verdict: 'read', amount: 1_050 }],
   ['99999999999', 'EUR', tooLarge],
-  // `1.000` may be a thousand, or one with three decimals, so it is refused.
+  // `1.000` may mean one thousand, or one with three decimals. The service therefore refuses it.
   ...['1.000', '1,000', '12.34.56', '1,23.4', '1.234.56', 'ten', '', '0', '-5', '5€'].map(
     (value) => [value, 'EUR', invalid] as const,
   ),

@@ -9,19 +9,18 @@ export type ReadAmount =
   | { readonly verdict: 'read'; readonly amount: number }
   | { readonly verdict: 'problem'; readonly problem: AmountProblem }
 
-/** The most characters of a typed amount. */
 export const TYPED_LENGTH_MAX = 40
 const INVALID: ReadAmount = { verdict: 'problem', problem: 'invalid' }
 const AMOUNT_MAX = 999_999_999_999n
 const VALUE = /^[0-9]{1,12}(?:\.[0-9]{1,20})?$/
-/** The whole part and the decimals, without groups, or with groups of three, or of two as in India, by the other separator. */
+/** Whole part and decimals. The other separator may group the whole part by three digits, or by two as in India. */
 const TYPED = [
   /^(\d+)(?:[.,](\d+))?$/,
   /^(\d{1,3}(?:\.\d{3})+)(?:,(\d+))?$/,
   /^(\d{1,3}(?:,\d{3})+)(?:\.(\d+))?$/,
   /^(\d{1,2}(?:,\d{2})+,\d{3})(?:\.(\d+))?$/,
 ] as const
-/** As many digits behind a separator may be thousands. */
+/** If this many digits follow a separator, it may separate thousands. */
 const GROUP_LENGTH = 3
 
 /** Reads the `value` of a link, in major units (reference: Parameters of a link). */
@@ -30,9 +29,9 @@ export function readValue(value: string, currency: string): ReadAmount {
 }
 
 /**
- * Reads a typed amount: as the pages write it in the locale, or else with a point or a comma before the decimals. A separator
- * that could mean either counts as decimals, and is refused where the currency has fewer. So nobody pays a thousand times too
- * much.
+ * Reads a typed amount. It accepts the format of the locale, and any number with a point or a comma before the decimals. If a
+ * separator could mean thousands or decimals, it counts as a decimal separator. The amount is refused if the currency has fewer
+ * decimals. So no customer pays a thousand times too much.
  */
 export function readTypedAmount(text: string, currency: string, locale: string): ReadAmount {
   const typed = comparable(text)
@@ -53,12 +52,12 @@ function isWritten(typed: string, money: Money, locale: string): boolean {
   return localFormsOf(money, locale).some((form) => comparable(form) === typed)
 }
 
-/** Without characters that people leave out or type in another way: blanks, apostrophes and marks of direction. */
+/** Returns the text without characters that people omit or type differently: blanks, apostrophes and direction marks. */
 function comparable(text: string): string {
   return asciiDigits(text).replaceAll(/[\s\p{Cf}'’]/gu, '')
 }
 
-/** Without zeros at the end that the currency has no decimals for. */
+/** Removes zeros at the end that exceed the decimals of the currency. */
 function shortened({ digits, scale }: Decimal, currency: string): Decimal {
   const exponent = currencyExponent(currency) ?? 0
   if (scale <= exponent || digits % 10n !== 0n) return { digits, scale }

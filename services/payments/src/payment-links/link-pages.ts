@@ -6,12 +6,12 @@ import { type PaymentLink, redirectAfter } from './link.ts'
 import { type AmountProblem, TYPED_LENGTH_MAX } from './link-amount.ts'
 import type { Receipt } from './receipt.ts'
 
-/** Writes a page of payment links in a language. */
+/** Renders a page of payment links in the language of the locale. */
 export function renderLinkPage(locale: PageLocale, page: Omit<Page, 'language'>): string {
   return renderPage({ ...page, language: locale.language, styles: ['/assets/pay.css', ...(page.styles ?? [])] })
 }
 
-/** Returns the part above each form: who is paid, how much and for what. */
+/** Returns the part above each form: the merchant, the amount and the purpose. */
 export function summary(
   { payee, money, text }: Pick<PaymentLink, 'payee' | 'money' | 'text'>,
   { tag }: PageLocale,
@@ -30,7 +30,7 @@ function testNotice({ test }: { readonly test: boolean }, say: Translate): Html 
   return test ? html`<p class="notice">${say('test')}</p>` : undefined
 }
 
-/** Returns the page after a payment whose link names no page to return to. */
+/** Returns the page after a payment if the link has no redirect. */
 export function receiptPage(receipt: Receipt, locale: PageLocale): string {
   const say = translatorOf(locale.language)
   const { merchant, reference, last4, transactionId, paid } = receipt
@@ -53,7 +53,7 @@ ${factList(facts, say)}
   })
 }
 
-/** The upper part of a page after a payment: that it was paid, how much and what for. */
+/** Returns the upper part of a page after a payment: the confirmation, the amount and the purpose. */
 function paidAbove(
   title: 'paid' | 'returnTitle',
   receipt: Pick<Receipt, 'money' | 'text' | 'test'>,
@@ -71,9 +71,9 @@ ${receipt.text === null ? undefined : html`<p class="order" dir="auto">${receipt
 const DONE_MARK = html`<svg class="done" viewBox="0 0 48 48" aria-hidden="true"><circle cx="24" cy="24" r="22"/><path d="m14 25 7 7 13-15"/></svg>`
 
 /**
- * Returns the page that leads to the redirect of the link. The page has a link and no form, because a policy for forms would have
- * to allow any origin. Anybody can make a test merchant, so for test merchants the page does not redirect by itself, and names
- * the host.
+ * Returns the page that leads to the redirect of the link. The page uses a link instead of a form, because the `form-action`
+ * policy would have to allow any origin. Anybody can create a test merchant. For test merchants, the page therefore does not
+ * redirect by itself, and shows the host of the redirect.
  */
 export function returnPage(redirect: string, receipt: Omit<Receipt, 'paid'>, locale: PageLocale): string {
   const say = translatorOf(locale.language)
@@ -94,7 +94,7 @@ ${factList([['shop', merchant]], say)}
   })
 }
 
-/** Returns the page that says why a link leads to no payment. */
+/** Returns the page that says why a link cannot be paid. */
 export function problemPage(problem: TextName, locale: PageLocale): string {
   const say = translatorOf(locale.language)
   return renderLinkPage(locale, {
@@ -106,7 +106,7 @@ export function problemPage(problem: TextName, locale: PageLocale): string {
   })
 }
 
-/** Returns the page after another failure, where money may have been paid. `again` leads back to the link. */
+/** Returns the page after any other failure. The payment may have succeeded. `again` leads back to the link. */
 export function troublePage(advice: TextName, again: string | undefined, locale: PageLocale): string {
   const say = translatorOf(locale.language)
   return renderLinkPage(locale, {
@@ -120,7 +120,7 @@ ${again === undefined ? undefined : html`<p class="actions"><a class="button" hr
 
 const PROBLEMS = { invalid: 'amountInvalid', 'too-large': 'amountTooLarge' } as const
 
-/** Returns the page that asks for the amount, when the link has none (reference: Amount page). */
+/** Returns the page that asks the customer for the amount, if the link has none (reference: Amount page). */
 export function amountPage(
   {
     link,

@@ -11,7 +11,6 @@ const payee = {
   hasRate: true,
 }
 const judge = (text: string, changes = {}) => judgeLink(new URLSearchParams(`test=1&${text}`), { ...payee, ...changes })
-/** The verdict on a link that is read. */
 const read = (link: object) => ({ verdict: 'read', link })
 
 describe('judgeLink', () => {

@@ -7,7 +7,7 @@ import { isHttpUrl, isStorable } from '../requests/fields.ts'
 import { type AmountProblem, readValue } from './link-amount.ts'
 import type { LinkPayee } from './payee-repository.ts'
 
-/** Why a link leads to no payment. */
+/** The reason why a link cannot be paid. */
 export type LinkProblem =
   | 'key-missing'
   | 'key-unknown'
@@ -24,40 +24,40 @@ export type LinkProblem =
 export interface PaymentLink {
   readonly payee: LinkPayee
   readonly currency: string
-  /** Undefined when the customer is asked for the amount, because the link has none or a malformed one. */
+  /** `undefined` if the link has no amount or a malformed one. The page then asks the customer for the amount. */
   readonly money: Money | undefined
   readonly amountProblem: AmountProblem | undefined
-  /** For the merchant. */
+  /** The merchant's reference of the payment. */
   readonly reference: string | undefined
-  /** For the customer. */
+  /** The text about the payment, shown to the customer. */
   readonly text: string | undefined
-  /** The address to which the customer goes after the payment. */
+  /** The address to which the customer returns after the payment. */
   readonly redirect: string | undefined
-  /** Whether the card may be charged again. */
+  /** Whether the merchant may charge the card again. */
   readonly recurring: boolean
   readonly query: string
 }
 
-/** A link as it was read, or why it leads to no payment. */
+/** A valid link, or the reason why it cannot be paid. */
 export type JudgedLink =
   | { readonly verdict: 'read'; readonly link: PaymentLink }
   | { readonly verdict: 'problem'; readonly problem: LinkProblem }
 
 export type PayableLink = PaymentLink & { readonly money: Money }
 
-/** Whether a link names its amount. For any other link, the customer types it first. */
+/** Returns whether a link names its amount. Otherwise the customer types the amount first. */
 export function isPayable(link: PaymentLink): link is PayableLink {
   return link.money !== undefined
 }
 
-/** The most characters of the query that a form carries. */
+/** The maximum length of the query that a form carries, in characters. */
 export const QUERY_LENGTH_MAX = 8_192
 const TEXT_LENGTH_MAX = 255
 const REDIRECT_LENGTH_MAX = 2_048
 
 /**
- * Reads the parameters of a link whose merchant was found. The first of repeated parameters counts (reference:
- * Parameters of a link).
+ * Reads the parameters of a link for its merchant. If a parameter is repeated, the first one counts (reference: Parameters of a
+ * link).
  */
 export function judgeLink(query: URLSearchParams, payee: LinkPayee): JudgedLink {
   const { test, value, reference, text, redirect, recurring } = firstOf(query)
@@ -89,13 +89,13 @@ function problemOf(problem: LinkProblem): JudgedLink {
   return { verdict: 'problem', problem }
 }
 
-/** Why no new payment can begin under a link; undefined when one can. A payment that has ended is still shown. */
+/** The reason why no new payment can begin under a link, if any. A payment that has ended is still shown. */
 export function problemBeforePayment({ payee }: PaymentLink): LinkProblem | undefined {
   if (!payee.canPay) return 'unavailable'
   return payee.hasRate ? undefined : 'currency'
 }
 
-/** The currency that a link names, whether or not it is listed; undefined when it names none. */
+/** Returns the currency that a link names, whether or not it is listed. Returns `undefined` if the link names none. */
 export function currencyOf(query: URLSearchParams): string | undefined {
   return query.get('currency')?.trim() || undefined
 }
@@ -109,29 +109,25 @@ function isShortText(text: string | undefined): boolean {
   return text === undefined || (text.length <= TEXT_LENGTH_MAX && isStorable(text))
 }
 
-/** Anybody can write a link, so the link of a live merchant returns only to the site of that merchant. */
+/** Anybody can write a link. A link of a live merchant may therefore redirect only to the site of that merchant. */
 function isRedirect(text: string, { test, website }: LinkPayee): boolean {
   const url = URL.parse(text)
   const isAddress = text.length <= REDIRECT_LENGTH_MAX && isHttpUrl(text) && url?.username === '' && url.password === ''
   return isAddress && (test || sharesSite(text, website))
 }
 
-/**
- * Returns the address to which a customer goes after the payment: the redirect of the link, with the transaction added to its
- * query.
- */
+/** Returns the redirect of the link with the transaction id added to its query. The customer goes there after the payment. */
 export function redirectAfter(redirect: string, transactionId: string): string {
   const [, address = '', fragment = ''] = /^([^#]*)(#.*)?$/s.exec(redirect) ?? []
   return `${address}${separatorAfter(address)}transactionId=${transactionId}${fragment}`
 }
 
-/** The separator between an address and one more parameter of its query. */
+/** Returns the separator that goes between an address and a new query parameter. */
 function separatorAfter(address: string): '' | '&' | '?' {
   if (!address.includes('?')) return '?'
   return /[?&]$/.test(address) ? '' : '&'
 }
 
-/** An order of the checkout without its card. */
 type LinkOrder = Pick<Order, 'integration' | 'test' | 'amount' | 'custom' | 'unplanned' | 'redirect'>
 
 /**

@@ -4,7 +4,7 @@ import { sql } from 'kysely'
 import { displayName } from '../merchants/site.ts'
 import { type RateState, rateState } from '../money/rate-repository.ts'
 
-/** The merchant of a link, for its page. */
+/** The merchant of a link, as the payment page needs it. */
 export interface LinkPayee {
   /** The public key of the merchant, which a link names. */
   readonly key: string
@@ -13,9 +13,9 @@ export interface LinkPayee {
   readonly website: string
   readonly test: boolean
   readonly currency: string
-  /** Whether the merchant takes card payments, and for live ones the rate of the link's currency is recent. */
+  /** Whether the merchant takes card payments. For live merchants, the exchange rate must also be recent. */
   readonly canPay: boolean
-  /** Whether the link's currency has an exchange rate to the merchant's. */
+  /** Whether an exchange rate exists from the link's currency to the merchant's currency. */
   readonly hasRate: boolean
 }
 
@@ -49,8 +49,9 @@ const payeeQuery = prepare(
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
 /**
- * Finds the merchant by the public key of a link. Undefined when no merchant has the key.
- * @param acquirers the names that live merchants may have; `rateAgeDaysMax`: days after which a rate is too old for live money
+ * Finds the merchant by the public key of a link. Returns `undefined` if no merchant has the key.
+ * @param acquirers the acquirers that live merchants may have; `rateAgeDaysMax`: the maximum age of a rate for live money, in
+ * days
  */
 export async function findLinkPayee(
   pools: Pools,

@@ -4,14 +4,13 @@ import { CARD_FIELDS, type CardField, type FieldProblems, type Refusal, refusalT
 import { orderOfLink, type PayableLink } from './link.ts'
 import { renderLinkPage, summary } from './link-pages.ts'
 
-/** The content of the payment page, and the values for its script. */
 export interface PaymentPage {
   readonly link: PayableLink
-  /** Names this rendering of the page. A card that it submits pays once. */
+  /** The id of this rendering of the page. One rendering can pay only once. */
   readonly pageId: string
-  /** Address of the checkout. */
+  /** The URL of the checkout API. */
   readonly api: string
-  /** As typed. Number and code are never shown again. */
+  /** The expiry as the customer typed it. The page never shows the number or the code again. */
   readonly expiry: string
   readonly problems: FieldProblems
   /** Why the previous payment was refused. */
@@ -33,8 +32,8 @@ const SCRIPT_TEXTS = [
 ] as const satisfies readonly TextName[]
 
 /**
- * The page on which a customer enters a card. When its script does not run, the server takes the steps (reference:
- * Payment page).
+ * Returns the page on which a customer enters a card. If its script does not run, the server performs the steps instead
+ * (reference: Payment page).
  */
 export function paymentPage(page: PaymentPage, locale: PageLocale): string {
   const { link, pageId, api, refusal } = page
@@ -71,7 +70,7 @@ ${approvalDialog(say)}`,
   })
 }
 
-/** The message above the fields of the page; undefined when nothing is wrong. */
+/** Returns the message above the fields of the page, or `undefined` if nothing is wrong. */
 function alertText(
   { problems, refusal }: Pick<PaymentPage, 'problems' | 'refusal'>,
   say: Translate,
@@ -81,8 +80,8 @@ function alertText(
 }
 
 /**
- * The test numbers that the page names, with their outcomes (reference: Test numbers). Each shows one of the
- * ways that a payment goes.
+ * The test numbers that the page lists, with their outcomes (reference: Test numbers). Each number shows one possible outcome of
+ * a payment.
  */
 const TEST_CARDS = [
   ['1000 0000 0000 0000', 'testApproved'],
@@ -126,9 +125,7 @@ function fieldsOf({ say, problems, expiry }: Fields): readonly Html[] {
   })
 }
 
-/**
- * The dialog in which the customer's bank asks for approval. The script opens it. A page of the bank has a heading of its own.
- */
+/** The dialog in which the customer's bank asks for approval. The script opens it. A page of the bank replaces the heading. */
 function approvalDialog(say: Translate): Html {
   return html`
 <dialog id="approval" aria-labelledby="approval-title">

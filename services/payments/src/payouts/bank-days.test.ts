@@ -16,7 +16,7 @@ it.each([
   expect(nextBankDay(new Date(moment), timeZone)).toBe(day)
 })
 
-// The closing days that are no weekends, by the calendar of the European Central Bank.
+// The closing days that are not weekends, from the calendar of the European Central Bank.
 it.each([
   ['2026', ['01-01', '04-03', '04-06', '05-01', '12-25']],
   ['2027', ['01-01', '03-26', '03-29']],

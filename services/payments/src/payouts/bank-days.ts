@@ -1,12 +1,12 @@
-/** When the closing days of TARGET were last compared with the calendar of the European Central Bank. */
+/** The date on which the closing days of TARGET were last compared with the calendar of the European Central Bank. */
 export const BANK_DAYS_AS_OF = '2026-11-29'
 
 const DAY_MS = 86_400_000
 const DATE = /^\d{4}-\d{2}-\d{2}$/
 
 /**
- * The first day from a moment on at which banks settle payments in euro, as `2026-03-02`.
- * @param timeZone where the operator is: `Europe/Copenhagen`
+ * Returns the first day, from a moment on, on which banks settle payments in euro: `2026-03-02`.
+ * @param timeZone the time zone of the operator: `Europe/Copenhagen`
  * @see https://www.ecb.europa.eu/press/pr/date/2000/html/pr001214_4.en.html (closing days of TARGET, from 2002 on)
  */
 export function nextBankDay(moment: Date, timeZone: string): string {
@@ -15,7 +15,7 @@ export function nextBankDay(moment: Date, timeZone: string): string {
   return day.toISOString().slice(0, 10)
 }
 
-/** Whether a text is a day such as `2026-03-02` on which banks settle, not before the moment's own in the time zone. */
+/** Whether a text is a day on which banks settle, such as `2026-03-02`, and not before the local day of `from`. */
 export function isBankDay(text: string, from: { readonly moment: Date; readonly timeZone: string }): boolean {
   const day = new Date(`${text}T00:00:00Z`)
   if (!DATE.test(text) || Number.isNaN(day.getTime()) || day.toISOString().slice(0, 10) !== text) return false
@@ -28,7 +28,7 @@ function localDate(moment: Date, timeZone: string): string {
   return `${part.year}-${part.month}-${part.day}`
 }
 
-/** Weekends, 1 January, Good Friday, Easter Monday, 1 May, 25 and 26 December are closed. No day is moved. */
+/** Closed: weekends, 1 January, Good Friday, Easter Monday, 1 May, 25 and 26 December. No closing day is moved. */
 function isOpen(day: Date): boolean {
   const weekday = day.getUTCDay()
   const fromEaster = (day.getTime() - easterOf(day.getUTCFullYear())) / DAY_MS
@@ -36,7 +36,7 @@ function isOpen(day: Date): boolean {
   return weekday !== 0 && weekday !== 6 && !isHoliday && fromEaster !== -2 && fromEaster !== 1
 }
 
-/** Easter Sunday of the western churches, in milliseconds since 1970 (the method of Gauss for the Gregorian calendar). */
+/** Returns Easter Sunday of the western churches, in milliseconds since 1970 (the method of Gauss for the Gregorian calendar). */
 function easterOf(year: number): number {
   const golden = year % 19
   const century = Math.floor(year / 100)

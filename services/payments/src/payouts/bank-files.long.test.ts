@@ -93,7 +93,7 @@ it('pays from outside SEPA by the table alone', () => {
   expect(files.map(({ name }) => name)).toEqual([`payouts-${'f'.repeat(24)}.csv`])
 })
 
-// The console reads at most 16 MiB of an answer.
+// The console reads at most 16 MiB of a response.
 it.each(['EUR', 'DKK'])('the files of the largest batch in %s are an answer of less than 16 MiB', (currency) => {
   const holder = '\u{1f600}'.repeat(2_048)
   const longest = { ...transfer, currency, holder, iban: 'X'.repeat(34), amount: 2n ** 53n }

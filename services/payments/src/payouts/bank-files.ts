@@ -14,7 +14,7 @@ import {
   writePain001,
 } from './pain-001.ts'
 
-/** All that the files of a batch say. The same batch always makes the same files. */
+/** The content of the files of a batch. The same batch always makes the same files. */
 export interface BatchMessage {
   readonly id: string
   readonly created: Date
@@ -23,15 +23,15 @@ export interface BatchMessage {
   readonly transfers: readonly BankTransfer[]
 }
 
-/** A file for the bank. `name` has no folder. */
+/** A file for the bank. `name` is a file name without a folder. */
 interface BankFile {
   readonly name: string
   readonly text: string
 }
 
 /**
- * The files of a batch: payouts in euro between accounts in SEPA as pain.001 under the id of the batch, the others as CSV.
- * The same batch makes the same bytes.
+ * Returns the files of a batch. Payouts in euro between SEPA accounts go into a pain.001 file with the id of the batch. All
+ * others go into a CSV file. The same batch always makes the same bytes.
  */
 export function toBankFiles({ id, created, debtor, form, transfers }: BatchMessage): readonly BankFile[] {
   const messageId = `payouts-${id}`
@@ -44,19 +44,19 @@ export function toBankFiles({ id, created, debtor, form, transfers }: BatchMessa
   ]
 }
 
-/** A transfer whose payee may have no name. */
+/** A transfer in which the name of the account holder may be missing. */
 type NamelessTransfer = Omit<BankTransfer, 'holder'> & { readonly holder: string | null }
 
 /**
- * The amount that the bank pays for a payout. No bank pays in a currency that the euro has replaced, so such a
- * payout leaves in euro, at the rate that the law fixed (reference: Bank files).
+ * Returns the amount that the bank pays for a payout. No bank pays in a currency that the euro has replaced. Such a payout is
+ * paid in euro, at the rate fixed by law (reference: Bank files).
  */
 export function toPaidAmount<Paid extends Pick<BankTransfer, 'amount' | 'currency'>>(payout: Paid): Paid {
   const amount = toEuro(payout.amount, payout.currency)
   return amount === undefined ? payout : { ...payout, amount, currency: 'EUR' }
 }
 
-/** The transfer, or why no file may have it, because the bank would refuse it (reference: Bank files). */
+/** The transfer, or the reason why the bank would refuse it, so that no file may have it (reference: Bank files). */
 export function judgeTransfer(
   transfer: NamelessTransfer,
   debtor: Pick<Debtor, 'iban' | 'address'>,
@@ -81,13 +81,13 @@ export function judgeTransfer(
   return { ...transfer, holder }
 }
 
-/** Banks send the address of the payer with a SEPA transfer that leaves or enters the EEA (EPC125-05). */
+/** The payer's address must be sent with a SEPA transfer that leaves or enters the EEA (EPC125-05). */
 function needsAddress(transfer: NamelessTransfer, debtor: Pick<Debtor, 'iban'>): boolean {
   if (!isSepaTransfer(transfer, debtor)) return false
   return !isEeaIban(transfer.iban) || !isEeaIban(debtor.iban)
 }
 
-/** Whether a payout is in euro, and both accounts are in SEPA. */
+/** Returns whether a payout is in euro and both accounts are in SEPA. */
 function isSepaTransfer(
   { currency, iban }: Pick<BankTransfer, 'currency' | 'iban'>,
   debtor: Pick<Debtor, 'iban'>,
@@ -95,7 +95,7 @@ function isSepaTransfer(
   return currency === 'EUR' && isSepaIban(iban) && isSepaIban(debtor.iban)
 }
 
-/** SHA-256 of all that the files of a batch say, whatever their format. */
+/** Returns the SHA-256 of the content of a batch, independent of the file format. */
 export function digestBatch({ id, created, debtor, form, transfers }: BatchMessage): Buffer {
   const rows = transfers.map(({ payoutId, merchantId, holder, iban, amount, currency }) => [
     payoutId,
@@ -112,7 +112,7 @@ export function digestBatch({ id, created, debtor, form, transfers }: BatchMessa
     .digest()
 }
 
-/** Files that are whole on the disk, under names that no bank program takes. */
+/** Files that are completely written to disk, under temporary names that no bank program picks up. */
 export interface PreparedFiles {
   /** Renames the files to their final names. */
   publish(): Promise<void>
@@ -120,8 +120,8 @@ export interface PreparedFiles {
 }
 
 /**
- * Writes files into a folder, readable by their owner only, because they name accounts.
- * @throws Error when a file cannot be written in full
+ * Writes files into a folder. Only their owner can read them, because they contain account numbers.
+ * @throws Error if a file cannot be written completely
  */
 export async function prepareFiles(folder: string, files: readonly BankFile[]): Promise<PreparedFiles> {
   const part = ({ name }: BankFile) => join(folder, `.${name}.part`)
@@ -153,7 +153,7 @@ async function writeDurably(path: string, text: string): Promise<void> {
   }
 }
 
-/** Makes the new names survive a power cut. */
+/** Syncs the folder to disk, so that the new file names survive a power cut. */
 async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, 'r')
   try {
@@ -166,12 +166,12 @@ async function syncFolder(folder: string): Promise<void> {
 /** The longest name of an account holder, in characters. */
 const NAME_LENGTH_MAX = 255
 
-/** Line breaks, controls, and characters that change the direction of the text behind them: a member of the merchant chooses the name. */
+/** Characters to replace in names, which members of merchants choose: line breaks, controls, and text direction. */
 const NOT_ON_A_LINE = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu
 
 const HEADER = ['payout', 'merchant', 'name', 'iban', 'currency', 'amount_minor']
 
-/** The CSV of transfers that SEPA does not carry. */
+/** Writes the CSV of transfers that SEPA does not carry. */
 export function writePayoutCsv(transfers: readonly BankTransfer[]): string {
   return writeCsv([
     HEADER,

@@ -18,7 +18,7 @@ const message = {
   transfers: [transfer, other],
 } as const
 
-/** The message in a version that writes the day as `date` does. */
+/** Returns the expected message. `date` is the execution date in the format of the version. */
 function expected(version: string, date: string): string {
   const name = 'Trestle Aero'
   const control = '<NbOfTxs>2</NbOfTxs><CtrlSum>100.12</CtrlSum>'

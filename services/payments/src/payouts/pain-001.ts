@@ -12,13 +12,12 @@ export interface BankTransfer {
   readonly iban: string
 }
 
-/** The place of the payer: a town in letters of any script of Europe, and a country such as `DK`. */
+/** The address of the payer: a town in letters of any European script, and a country such as `DK`. */
 export interface PayerAddress {
   readonly town: string
   readonly country: string
 }
 
-/** The account that is paid from. */
 export interface Debtor {
   readonly name: string
   readonly iban: string
@@ -26,48 +25,48 @@ export interface Debtor {
   readonly address?: PayerAddress | undefined
 }
 
-/** The versions of pain.001 that are written. Banks take .09; many of them have ended .03 (EPC132-08). */
+/** The versions of pain.001 that the service can write. Banks accept .09. Many banks no longer accept .03 (EPC132-08). */
 export const PAIN_VERSIONS = ['pain.001.001.09', 'pain.001.001.03'] as const
 
-/** How the file of a batch is written: in which version, and the day on which the bank shall pay, such as `2026-03-02`. */
+/** The format of the file of a batch: the version, and the day on which the bank pays, such as `2026-03-02`. */
 export interface FileForm {
   readonly version: (typeof PAIN_VERSIONS)[number]
   readonly executionDate: string
 }
 
-/** A BIC as both versions take it (ISO 9362). */
+/** A BIC that both versions accept (ISO 9362). */
 export const BIC = /^[A-Z]{6}[A-Z2-9][A-NP-Z0-9]([A-Z0-9]{3})?$/
 
 /** The largest transfer of a SEPA file, in minor units: 999,999,999.99 euro (EPC132-08). */
 export const TRANSFER_AMOUNT_MAX = 999_999_999_99n
 
-/** A payment order as a file of pain.001 states it: the debtor, and the transfers in euro (ISO 20022). */
+/** A payment order for a pain.001 file: the debtor, and the transfers in euro (ISO 20022). */
 export interface TransferMessage {
-  /** At most 35 characters, unique for the debtor. */
+  /** An id of at most 35 characters, unique for the debtor. */
   readonly messageId: string
   readonly created: Date
   readonly debtor: Debtor
   readonly form: FileForm
-  /** In euro. At least one. */
+  /** At least one transfer. All are in euro. */
   readonly transfers: readonly BankTransfer[]
 }
 
 const NAME_LENGTH_MAX = 70
 const TOWN_LENGTH_MAX = 35
 
-/** The name of an account holder as a bank file has it. Empty: a letter of the name cannot be written. */
+/** The name of an account holder as a bank file has it. Empty if a letter of the name cannot be written. */
 export function toHolderName(name: string): string {
   return toSepaName(name, NAME_LENGTH_MAX)
 }
 
-/** The town of a payer as a bank file has it. Empty: a letter of the town cannot be written. */
+/** The town of a payer as a bank file has it. Empty if a letter of the town cannot be written. */
 export function toTownName(town: string): string {
   return toSepaName(town, TOWN_LENGTH_MAX)
 }
 
 /**
- * Writes a credit transfer message: one message, one payment information, one transfer for each payout. Counts and sums
- * are control values.
+ * Writes a pain.001 credit transfer: one message with one payment information block and one transfer for each payout. The bank
+ * checks the counts and sums as control values.
  * @see https://www.iso20022.org/catalogue-messages/iso-20022-messages-archive (pain.001.001.09 and .03)
  * @see
  * https://www.europeanpaymentscouncil.eu/what-we-do/epc-payment-schemes/sepa-credit-transfer/sepa-credit-transfer-rulebook-and
@@ -77,7 +76,7 @@ export function writePain001({ messageId, created, debtor, form, transfers }: Tr
   const count = String(transfers.length)
   const sum = inEuro(transfers.reduce((total, { amount }) => total + amount, 0n))
   const { version, executionDate } = form
-  // .09 has a choice of date and time, and another name for the BIC.
+  // Version .09 allows a date or a date with a time, and has another name for the BIC element.
   const isNewer = version === 'pain.001.001.09'
   const control = [element('NbOfTxs', count), element('CtrlSum', sum)]
   const document = element('CstmrCdtTrfInitn', [
@@ -113,7 +112,7 @@ function toTransferElement({ payoutId, amount, holder, iban }: BankTransfer): st
   ])
 }
 
-/** Both versions have these members in this order. */
+/** Both versions have these elements in this order. */
 function postalAddress(address: PayerAddress | undefined): readonly string[] {
   if (address === undefined) return []
   return [element('PstlAdr', [element('TwnNm', toTownName(address.town)), element('Ctry', address.country)])]
@@ -132,7 +131,7 @@ function inEuro(amount: bigint): string {
   return `${digits.slice(0, -2)}.${digits.slice(-2)}`
 }
 
-/** An XML element around its children, or around text, which is escaped. */
+/** Returns an XML element with children or with text. Text is escaped. */
 function element(name: string, content: string | readonly string[]): string {
   const inner =
     typeof content === 'string' ? content.replace(/[<>&]/g, (sign) => ENTITIES[sign] ?? sign) : content.join('')

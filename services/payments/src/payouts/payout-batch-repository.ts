@@ -10,7 +10,7 @@ import { nextBankDay } from './bank-days.ts'
 import { type BatchMessage, digestBatch, judgeTransfer, toPaidAmount } from './bank-files.ts'
 import type { BankTransfer, Debtor, FileForm } from './pain-001.ts'
 
-/** A payout in a batch. Its account and its amount stay in the row of the payout. */
+/** A payout in a batch. The account and the amount are only in the row of the payout. */
 interface BatchedPayout {
   readonly id: string
   readonly merchantId: string
@@ -18,9 +18,9 @@ interface BatchedPayout {
 }
 
 /**
- * Puts waiting live payouts into a new batch, marks them as exported and calls `prepare`, in one transaction.
- * When `prepare` fails, nothing has changed. Two exports at once never share a payout.
- * @throws Error when a waiting payout was changed by hand, or is in a batch already, which the bank has
+ * Puts waiting live payouts into a new batch, marks them as exported and calls `prepare`, in one database transaction. If
+ * `prepare` fails, nothing changes. Two concurrent exports never share a payout.
+ * @throws Error if a waiting payout was changed by hand, or is already in a batch, which the bank then has
  */
 export async function runPayoutExport(
   db: Db,
@@ -39,12 +39,12 @@ export async function runPayoutExport(
 }
 
 /**
- * The most payouts of a batch. The API sends the files of a batch in one answer, and the console reads at most 16 MiB of an
- * answer.
+ * The maximum number of payouts in a batch. The API sends all files of a batch in one response, and the console reads at most 16
+ * MiB of a response.
  */
 export const BATCH_PAYOUTS_MAX = 5_000
 
-/** A payout that no file may have, and why: `its IBAN is not one of its country`. */
+/** A payout that cannot be exported, and the reason: `its IBAN is not one of its country`. */
 interface HeldPayout {
   readonly payoutId: string
   readonly merchantId: string
@@ -53,21 +53,21 @@ interface HeldPayout {
 }
 
 export interface NewBatch {
-  /** Undefined: no payout could leave. */
+  /** `undefined` if no payout could be exported. */
   readonly message: BatchMessage | undefined
-  /** How many live payouts still wait, for the next batch. */
+  /** The number of live payouts that wait for the next batch. */
   readonly waiting: number
-  /** Payouts that wait until an operator has mended their merchant. */
+  /** Payouts that wait until an operator has corrected the data of their merchant. */
   readonly held: readonly HeldPayout[]
 }
 
-/** The account that pays a new batch, how its file is written, and how many payouts the batch may have. */
+/** The account that pays a new batch, the format of its file, and the maximum number of payouts. */
 interface WantedBatch {
   readonly debtor: Debtor
   readonly version: FileForm['version']
   /** The time zone of the operator: `Europe/Copenhagen`. */
   readonly timeZone: string
-  /** The day on which the bank shall pay. Undefined: the next day on which banks settle. */
+  /** The day on which the bank pays. If `undefined`, the next day on which banks settle. */
   readonly executionDate: string | undefined
   readonly payoutsMax: number
 }
@@ -75,10 +75,10 @@ interface WantedBatch {
 type StoredBatch = BatchMessage & { readonly payouts: readonly BatchedPayout[] }
 
 /**
- * Puts waiting live payouts into a new batch and marks them as exported, in the transaction of the caller. Payouts that the bank
- * would refuse are left out and named.
- * @param store stores the batch, with the rights of the caller
- * @throws Error when a waiting payout was changed by hand, or is in a batch already, which the bank has
+ * Puts waiting live payouts into a new batch and marks them as exported, in the database transaction of the caller. Payouts that
+ * the bank would refuse are left out and returned in `held`.
+ * @param store stores the batch with the rights of the caller
+ * @throws Error if a waiting payout was changed by hand, or is already in a batch, which the bank then has
  */
 export async function insertWaitingBatch(
   trx: Trx,
@@ -108,8 +108,8 @@ interface WaitingRow extends Omit<BankTransfer, 'holder'> {
 }
 
 /**
- * The waiting payouts in the order of the export, and those among them that no file may have (reference: Bank files).
- * @throws Error when a payout has no merchant
+ * The waiting payouts in export order, and those among them that no file may have (reference: Bank files).
+ * @throws Error if a payout has no merchant
  */
 async function judgeWaiting(trx: Trx, debtor: Debtor) {
   const { rows } = await sql<WaitingRow>`
@@ -145,7 +145,7 @@ async function insertBatch(trx: Trx, { payouts, ...message }: StoredBatch): Prom
     .execute()
 }
 
-/** Stores a batch as an operator, who may not write the table. */
+/** Stores a batch through an SQL function, because an operator may not write to the table. */
 export async function callInsertBatch(trx: Trx, { payouts, ...message }: StoredBatch): Promise<void> {
   const { id, created, debtor, form } = message
   await sql`
@@ -153,13 +153,11 @@ export async function callInsertBatch(trx: Trx, { payouts, ...message }: StoredB
       ${JSON.stringify(form)}::jsonb, ${JSON.stringify(payouts)}::jsonb, ${digestBatch(message)}::bytea)`.execute(trx)
 }
 
-/**
- * Marks the payouts that still wait as exported. @throws Error, with none marked, when row-level security hides rows
- */
+/** Marks the payouts that still wait as exported. @throws Error, with none marked, if row-level security hides rows */
 async function markExported(trx: Trx, wanted: readonly BankTransfer[]): Promise<readonly BankTransfer[]> {
   if (wanted.length === 0) return []
   const holders = new Map(wanted.map(({ payoutId, holder }) => [payoutId, holder]))
-  // Nothing stands beside the function: a distributed database would run it on the node of the other table.
+  // Do not join the function with a table. A distributed database would then run the function on the node of that table.
   const { rows } = await sql<Omit<BankTransfer, 'holder'>>`
     SELECT p.id AS "payoutId", p.amount, p.currency, p.merchant_id AS "merchantId", p.iban
     FROM ${sql.table('export_waiting_payouts')}(${wanted.length}::int, ${[...holders.keys()]}::text[]) p`.execute(trx)
@@ -182,16 +180,16 @@ async function refuseBatched(trx: Trx, transfers: readonly BankTransfer[]): Prom
   if (twice) throw new Error(`payout ${twice.payoutId} is in batch ${twice.batch} already: use --again ${twice.batch}`)
 }
 
-/** A batch, or why its files must not be written again: they could do harm. */
+/** A batch, or the reason why its files must not be written again. Writing them again could pay a payout twice. */
 type ReadBatch =
   | { readonly verdict: 'as-exported'; readonly message: BatchMessage }
   | { readonly verdict: 'unknown' }
   | { readonly verdict: 'changed'; readonly reason: string }
 
 /**
- * Reads a batch as it was exported. `changed`: it names a payout that is gone, twice, or in another batch
- * too; the bank has answered about a payout; or the batch was changed.
- * @throws Error when a payout was changed by hand
+ * Reads a batch as it was exported. The verdict is `changed` in three cases: the batch or its data were changed; a payout is
+ * missing, repeated, or in another batch too; or the bank has answered about a payout.
+ * @throws Error if a payout was changed by hand
  */
 export async function readBatch(db: Db, id: string): Promise<ReadBatch> {
   const batch = await db.selectFrom('payout_batches').selectAll().where('id', '=', id).executeTakeFirst()
@@ -216,7 +214,7 @@ export async function readBatch(db: Db, id: string): Promise<ReadBatch> {
 /**
  * Exports a batch again, so that its files can be written again. The audit log records this, because the bank may get the files
  * twice.
- * @throws Error when there is no such batch, and when its files could do harm
+ * @throws Error if the batch does not exist or its files could do harm
  */
 export async function runExportAgain(db: Db, id: string): Promise<BatchMessage> {
   const found = await readBatch(db, id)
@@ -230,11 +228,11 @@ export async function runExportAgain(db: Db, id: string): Promise<BatchMessage> 
 
 interface BatchedRow extends BankTransfer {
   readonly status: string
-  /** Whether another batch names the payout too. */
+  /** Whether another batch also names the payout. */
   readonly isElsewhere: boolean
 }
 
-/** The payouts that a batch names, by id, each with the name that the batch has. Payouts that are gone are left out. */
+/** The payouts of a batch, by id, with the holder names of the batch. Leaves out payouts that no longer exist. */
 async function listBatched(db: Db, batchId: string, payouts: readonly unknown[]): Promise<readonly BatchedRow[]> {
   const { rows: named } = await sql<BatchedPayout>`
     SELECT b.payout ->> 'id' AS id, b.payout ->> 'merchantId' AS "merchantId", b.payout ->> 'holder' AS holder
@@ -253,14 +251,14 @@ async function listBatched(db: Db, batchId: string, payouts: readonly unknown[])
   return found.sort((one, other) => (one.payoutId < other.payoutId ? -1 : 1))
 }
 
-/** A batch in an operator's list. `payouts` is their number. */
+/** A batch in an operator's list. `payouts` is the number of payouts. */
 interface ListedBatch {
   readonly id: string
   readonly created: Date
   readonly payouts: number
 }
 
-/** The newest batches, at most `limit`, newest first. */
+/** Returns at most `limit` batches, newest first. */
 export async function listBatches(db: Db, limit: number): Promise<readonly ListedBatch[]> {
   const { rows } = await sql<ListedBatch>`
     SELECT b.id, b.created, jsonb_array_length(b.payouts) AS payouts FROM ${sql.table('payout_batches')} b
@@ -268,7 +266,7 @@ export async function listBatches(db: Db, limit: number): Promise<readonly Liste
   return rows
 }
 
-/** A batch in a list of operators, with the sums of its payouts in minor units. `payouts` is their number. */
+/** A batch in a list for operators, with the sums of its payouts in minor units. `payouts` is the number of payouts. */
 interface BatchForOperator {
   readonly id: string
   readonly created: Date

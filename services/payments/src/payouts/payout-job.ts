@@ -2,7 +2,7 @@ import type { Meter } from '@opentelemetry/api'
 import { defineTask } from '@trestle/jobs/task.ts'
 import type { PayoutSkip } from './payout.ts'
 
-/** Pays out all merchants, where the settings say `daily`. */
+/** Pays out all merchants if the settings say `daily`. */
 export const payoutTask = defineTask<Record<string, never>>('payout', {
   retryLimit: 5,
   firstDelaySeconds: 60,
@@ -10,7 +10,7 @@ export const payoutTask = defineTask<Record<string, never>>('payout', {
   timeoutSeconds: 10_000,
 })
 
-/** Pays out one merchant, or all, because an operator wants it. */
+/** Pays out one merchant, or all merchants, at the request of an operator. */
 export const payoutRunTask = defineTask<{ readonly merchantId?: string }>('payout_run', {
   retryLimit: 5,
   firstDelaySeconds: 60,
@@ -18,10 +18,10 @@ export const payoutRunTask = defineTask<{ readonly merchantId?: string }>('payou
   timeoutSeconds: 10_000,
 })
 
-/** When the task runs: every day at 04:05 UTC. */
+/** The schedule of the task: every day at 04:05 UTC. */
 export const PAYOUT_CRON = '5 4 * * *'
 
-/** Creates the counter of payouts by outcome. `paid`: the merchant has the payout of the day. */
+/** Creates the counter of payouts by outcome. `paid` means that the merchant has the payout of the day. */
 export function countPayouts(meter: Meter): (outcome: 'paid' | 'failed' | PayoutSkip) => void {
   const payouts = meter.createCounter('payments_payouts_total', { description: 'Turns of merchants by outcome' })
   return (outcome) => payouts.add(1, { outcome })

@@ -80,7 +80,7 @@ it('a payout takes no more than the balance where young captures are worth less 
   })
   await callAdjust(payments.owner.pools, { merchantId, amount: 3_000, text: 'Due money' })
   const transactionId = await customerPayment(payments, merchantId, { amount: 1_000 })
-  // Each brings EUR 0.01 and costs EUR 0.25.
+  // Each capture brings EUR 0.01 and costs a fee of EUR 0.25.
   for (let nth = 0; nth < 30; nth++) await capture(payments, member, transactionId, 1)
   const young = await customerPayment(payments, merchantId, { amount: 1_000 })
   await capture(payments, member, young, 1_000)
@@ -115,14 +115,14 @@ it('a rejected capture withholds nothing, whatever it was worth', async () => {
   await merchant.answer(await merchant.book('capture', small, 1), { verdict: 'rejected', reason: 'no' })
   await merchant.answer(await merchant.book('capture', large, 1_000), { verdict: 'rejected', reason: 'no' })
   expect(await readFigures(merchant.id)).toEqual({ balance: 0n, reserve: 0n, notYetDue: 0n })
-  // The part that was refunded cannot be taken back yet, so it stays withheld.
+  // The refunded part cannot be taken back yet, so it stays withheld.
   const captured = await merchant.book('capture', partial, 1_000)
   await merchant.book('refund', partial, 400)
   await merchant.answer(captured, { verdict: 'rejected', reason: 'no' })
   expect(await readFigures(merchant.id)).toEqual({ balance: 0n, reserve: 0n, notYetDue: 400n })
 })
 
-/** Holds back the payouts of a merchant as `hold_events` does, which does it for live merchants alone. */
+/** Holds back the payouts of a merchant as the SQL function `hold_events` does. That function accepts only live merchants. */
 async function keepWaiting(merchantId: string): Promise<void> {
   const { db } = payments.owner
   await sql`
@@ -136,8 +136,8 @@ const DELAY_DAYS = 1
 const DAY_SECONDS = 86_400
 
 /**
- * Makes a test merchant with these figures: a capture, a dispute that takes the reserve of it, and an adjustment for the rest.
- * Captures have the time of the service, so only the clock makes a capture due.
+ * Creates a test merchant with these figures. It makes one capture, a dispute for the reserve, and an adjustment for the rest.
+ * Captures use the time of the service, so they become due only when the test clock advances.
  */
 async function merchantWith({ balance, reserve, notYetDue, hasIban }: PayoutPosition): Promise<string> {
   const bank = hasIban ? { iban: TEST_IBAN } : undefined
@@ -157,15 +157,15 @@ async function merchantWith({ balance, reserve, notYetDue, hasIban }: PayoutPosi
   return merchantId
 }
 
-/** The amount of a capture of which this is left after its fee: 135 basis points and EUR 0.25. */
+/** Returns the capture amount that leaves `net` after the fee of 135 basis points and EUR 0.25. */
 function grossOf(net: number): number {
   return Math.round((net + 25) / (1 - 0.0135))
 }
 
-/** The figures that the SQL function decides by. */
+/** Reads the figures from which the SQL function decides. */
 async function readFigures(merchantId: string): Promise<Pick<PayoutPosition, 'balance' | 'reserve' | 'notYetDue'>> {
   const { db } = payments.owner
-  // A cluster calls such a function with a value, not with the row of a table.
+  // On a cluster, such a function must be called with a value, not with a column of a table.
   const { rows } = await sql<Pick<PayoutPosition, 'reserve' | 'notYetDue'>>`
     SELECT ${sql.table('dispute_reserve')}(${merchantId}) AS reserve,
       ${sql.table('not_yet_due')}(

@@ -4,25 +4,25 @@ import type { PayoutSkip } from './payout.ts'
 /** The figures that decide a payout, in minor units of the merchant's currency. */
 export interface PayoutPosition {
   readonly balance: bigint
-  /** The sum that open disputes would take if they were lost, which is not paid out. */
+  /** The sum that the merchant would lose if all open disputes were lost. It is not paid out. */
   readonly reserve: bigint
-  /** The worth of captures that are too recent, or that the acquirer has not accepted, less fees. None counts below 0. */
+  /** The worth, less fees, of captures that are too recent or not accepted by the acquirer. No capture counts below 0. */
   readonly notYetDue: bigint
   /** Smaller amounts are not paid out. */
   readonly minimum: bigint
   readonly hasIban: boolean
-  /** Whether events of an acquirer about the merchant wait. */
+  /** Whether events of an acquirer about the merchant are waiting. */
   readonly eventsWait?: boolean
 }
 
-/** Whether a merchant is paid out, and how much: minor units of the merchant's currency. */
+/** Whether a merchant is paid out, and the amount in minor units of the merchant's currency. */
 export type PayoutPlan =
   | { readonly verdict: 'pay'; readonly amount: bigint }
   | { readonly verdict: 'skip'; readonly reason: PayoutSkip }
 
 /**
- * Pays out all that is available, but never more than the balance, or nothing. The model of the SQL function `pay_out`
- * (reference: Making payouts).
+ * Pays out the whole available amount or nothing, and never more than the balance. This is the model of the SQL function
+ * `pay_out` (reference: Making payouts).
  */
 export function planPayout({ balance, reserve, notYetDue, minimum, hasIban, eventsWait }: PayoutPosition): PayoutPlan {
   if (eventsWait) return { verdict: 'skip', reason: 'events_waiting' }
@@ -33,18 +33,18 @@ export function planPayout({ balance, reserve, notYetDue, minimum, hasIban, even
   return hasIban ? { verdict: 'pay', amount: available } : { verdict: 'skip', reason: 'no_iban' }
 }
 
-/** A transaction with open disputes, in its own currency. */
+/** A transaction with open disputes. Amounts are in its own currency. */
 export interface DisputedTransaction {
   readonly captures: readonly CapturedAmount[]
-  /** Refunded, or lost in a dispute. */
+  /** The amount that was refunded or lost in disputes. */
   readonly reversed: bigint
-  /** In open disputes. */
+  /** The amount in open disputes. */
   readonly open: bigint
 }
 
 /**
- * The sum that the merchant would lose with all open disputes, in minor units of its currency. The model of the SQL function
- * `dispute_reserve` (reference: Available amount).
+ * Returns the sum that the merchant would lose if all open disputes were lost, in minor units of its currency. This is the model
+ * of the SQL function `dispute_reserve` (reference: Available amount).
  */
 export function disputeReserve(transactions: readonly DisputedTransaction[]): bigint {
   return transactions.reduce(

@@ -29,7 +29,7 @@ afterAll(() => payments.close())
 const DAY_SECONDS = 86_400
 const AMOUNT = 10_000
 
-/** Steps that may happen to a merchant before a payout. Transactions are named by their position. */
+/** A step that may happen to a merchant before a payout. `place` is the position of the transaction. */
 type Step =
   | { readonly step: 'charge'; readonly currency: string }
   | { readonly step: 'capture'; readonly place: number; readonly amount: number }
@@ -39,7 +39,7 @@ type Step =
   | { readonly step: 'payout'; readonly minimumMajorUnits: number; readonly delayDays: number }
 
 const place = fc.nat({ max: 3 })
-// Half of the captures are small: they are worth less than their fee.
+// Half of the captures are worth less than their fee.
 const amount = fc.oneof(fc.integer({ min: 1, max: 30 }), fc.integer({ min: 1, max: 4_000 }))
 const step: fc.Arbitrary<Step> = fc.oneof(
   fc.record({ step: fc.constant('charge' as const), currency: fc.constantFrom('EUR', 'DKK', 'JPY', 'KWD') }),
@@ -57,7 +57,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   },
 )
 
-/** Reads the rows that the model needs to know. */
+/** Reads the input of the model from the database. */
 async function readPosition(merchantId: string, delayDays: number) {
   const { db } = payments.database
   const { rows } = await sql<DisputedTransaction>`
@@ -117,7 +117,7 @@ it('payout agrees with its model after any sequence of steps, and never pays wha
           } else if (next.step === 'wait') {
             await callAdvanceClock(pools, { ...TRUSTED_COLUMNS, merchantId, advance: next.days * DAY_SECONDS })
           } else {
-            // Each payout has its own day, because a merchant is paid out once a day.
+            // Advance the clock by a day before each payout, because a merchant is paid out once a day.
             await callAdvanceClock(pools, { ...TRUSTED_COLUMNS, merchantId, advance: DAY_SECONDS })
             const { minimumMajorUnits, delayDays } = next
             const position = await readPosition(merchantId, delayDays)
@@ -132,7 +132,7 @@ it('payout agrees with its model after any sequence of steps, and never pays wha
             if (plan.verdict === 'skip') expect(outcome).toEqual({ verdict: 'skipped', reason: plan.reason })
             else {
               expect(outcome?.verdict === 'paid' && outcome.payout.amount).toBe(plan.amount)
-              // What a payout leaves is at least all that open disputes and young captures may still take.
+              // The remaining balance covers everything that open disputes and recent captures may still take.
               const left = await readPosition(merchantId, delayDays)
               expect(left.balance).toBeGreaterThanOrEqual(left.reserve + left.notYetDue)
             }

@@ -26,7 +26,7 @@ interface PayoutColumns {
 const COLUMNS = 'id, merchant_id, amount, currency, status, line_id, iban, test, created'
 const source = { table: 'payouts', columns: () => columnsOfRow('r', COLUMNS) }
 
-/** `minimumMajorUnits` and `delayDays` are null when only access is checked. */
+/** `minimumMajorUnits` and `delayDays` are `null` if the call only checks access. */
 export interface PayOutCall extends CallerColumns {
   readonly merchantId: string
   readonly minimumMajorUnits: number | null
@@ -38,12 +38,12 @@ type PayOutRow = { verdict: Verdict | 'skipped'; identity_id: string | null; rea
   | { id: null }
 )
 
-/** A payout with the verdict on access. Undefined when it was not found. */
+/** A payout with the access verdict. `payout` is `undefined` if it was not found. */
 export interface PayoutResult extends AccessResult {
   readonly payout: Payout | undefined
 }
 
-/** The payout of the day, or why there is none. */
+/** The payout of the day, or the reason why there is none. */
 export type PaidOut =
   | { readonly verdict: 'paid'; readonly payout: Payout }
   | { readonly verdict: 'skipped'; readonly reason: PayoutSkip }
@@ -55,7 +55,7 @@ const payOutQuery = prepare(
     FROM ${sql.table('pay_out')}(${callerRow(p)}, ${p.merchantId}, ${p.minimumMajorUnits}, ${p.delayDays}) f`,
 )
 
-/** Pays out all that is available to a merchant, once a day. */
+/** Pays out the whole available amount to a merchant, once a day. */
 export async function callPayOut(pools: Pools, input: PayOutCall): Promise<Judged<PaidOut>> {
   const row = await pools.write.one(payOutQuery, input)
   const [verdict] = splitVerdict(row.verdict, ['skipped'])
@@ -78,12 +78,12 @@ const closeQuery = routeByTenant(
   ({ id }, find) => find(id),
 )
 
-/** `conflict`: the payout has the other outcome, and is returned as it is. */
+/** A payout after settling or failing. `conflict` means that the payout already has the other outcome and was not changed. */
 export type MovedPayout =
   | { readonly verdict: 'not-found' }
   | { readonly verdict: 'done' | 'conflict'; readonly payout: Payout }
 
-/** Settles a payout, or fails it. A failed payout returns its money to the balance. */
+/** Marks a payout as settled or failed. A failed payout returns its money to the balance. */
 export async function callClosePayout(
   pools: Pools,
   input: { readonly id: string; readonly outcome: 'settled' | 'failed' },
@@ -95,14 +95,14 @@ export async function callClosePayout(
 
 const readQuery = findBelowMerchant<PayoutColumns>('read_payout', source)
 
-/** A payout by its id, for members of its merchant: `not-found` for an unknown id, `forbidden` for a caller who is no member. */
+/** Reads a payout. The verdict is `not-found` for an unknown id, and `forbidden` unless the caller is a member. */
 export async function readPayout(pools: Pools, input: Credentials & { readonly id: string }): Promise<PayoutResult> {
   return toPayoutResult(await pools.read.one(readQuery, input))
 }
 
 const payoutsOfMerchant = listBelowMerchant<BelowListInput, PayoutColumns>('list_payouts', source)
 
-/** A page of the payouts of a merchant, for its members. At most `limit`, by id in the order of `input`. */
+/** A page of a merchant's payouts, for its members: at most `limit`, ordered by id as `order` says. */
 export async function listPayouts(
   pools: Pools,
   input: BelowListInput & Pick<PageBounds, 'order'>,
@@ -121,7 +121,7 @@ export async function listPayoutsOfAll(pools: Pools, input: ListOfAllInput): Pro
   return (await payoutsOfAll(pools, input)).map(toPayout)
 }
 
-/** A payout of any merchant by its id, for an operator. Undefined for an unknown id. */
+/** Finds a payout of any merchant by its id, for an operator. Returns `undefined` for an unknown id. */
 export async function findPayoutOfAll(pools: Pools, id: string): Promise<Payout | undefined> {
   return (await listPayoutsOfAll(pools, { ...ONE_ROW, filters: { id } }))[0]
 }
@@ -137,7 +137,7 @@ function toPayout(row: PayoutColumns): Payout {
   return { id, merchantId: row.merchant_id, amount, currency, status, lineId: row.line_id, iban, test, created }
 }
 
-/** A merchant that may be paid out. */
+/** A merchant that could be paid out. */
 export interface PayoutCandidate {
   readonly merchantId: string
   readonly test: boolean
@@ -146,9 +146,9 @@ export interface PayoutCandidate {
 const CANDIDATES_MAX = 1_000
 
 /**
- * A page of the merchants with a positive balance, by id, read without locks. The function `pay_out` then decides for each
- * whether anything is paid out.
- * @param only the only merchant to look for; undefined: all
+ * Returns a page of the merchants with a positive balance, ordered by id, without locks. The SQL function `pay_out` later decides
+ * for each merchant whether anything is paid out.
+ * @param only the only merchant to return; `undefined` for all merchants
  */
 export async function listPayoutCandidates(
   db: Db,
@@ -164,7 +164,7 @@ export async function listPayoutCandidates(
 
 export type ListedPayout = Pick<Payout, 'id' | 'merchantId' | 'created' | 'amount' | 'currency' | 'status' | 'test'>
 
-/** The newest payouts of all merchants, all or of one status, newest first, at most `limit`. */
+/** Returns at most `limit` payouts of all merchants, newest first. If `status` is set, only payouts with that status. */
 export async function listAllPayouts(
   db: Db,
   { status, limit }: { readonly status: string | undefined; readonly limit: number },

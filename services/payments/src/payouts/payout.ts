@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-/** A transfer of a merchant's balance to its bank account, in minor units of `currency`. */
+/** A transfer of a merchant's balance to its bank account. The amount is in minor units of `currency`. */
 export interface Payout {
   readonly id: string
   readonly merchantId: string
@@ -13,10 +13,10 @@ export interface Payout {
   readonly created: Date
 }
 
-/** Why a merchant is not paid out. */
+/** The reason why a merchant is not paid out. */
 export type PayoutSkip = 'events_waiting' | 'negative' | 'below_minimum' | 'no_iban'
 
-/** The JSON of a payout, the same in lists and alone (reference: Other objects). */
+/** The JSON of a payout, both in lists and as a single object (reference: Other objects). */
 export const PayoutView = z
   .object({
     id: z.string(),

@@ -15,7 +15,7 @@ import { deliveryTask } from '../webhooks/delivery.ts'
 import { callCreateWebhook, callReplayWebhook } from '../webhooks/webhook-repository.ts'
 import { deleteOldDistributedRows, deleteOldEventsByMerchant, takeDistributedRows } from './distributed-rows.ts'
 
-// All of this runs on plain PostgreSQL too: the statements for distributed databases are plain SQL.
+// These tests run on plain PostgreSQL too, because the statements for distributed databases are plain SQL.
 
 let payments: TestPayments
 let member: TestApp
@@ -30,7 +30,7 @@ const daysAgo = (days: number) => new Date(Date.now() - days * DAY_MS)
 const EXPIRED = { column: 'expires', age: '0' }
 
 describe('takeDistributedRows', () => {
-  /** Takes all rows in one transaction, as the outbox does. */
+  /** Takes all rows in one database transaction, as the outbox does. */
   const take = (left: readonly string[] = []) =>
     payments.service.db.transaction().execute((trx) => takeDistributedRows(payments.service.db)(trx, 100, left))
 
@@ -38,7 +38,7 @@ describe('takeDistributedRows', () => {
     await (await take()).remove?.()
   })
 
-  /** A merchant with a webhook whose events wait to be sent again. */
+  /** Creates a merchant with a webhook and events that wait to be sent again. */
   async function replayed() {
     const { id: merchantId } = await createTestMerchant(payments, member)
     const url = `/merchants/${merchantId}`
@@ -114,7 +114,7 @@ describe('takeDistributedRows', () => {
     await replayed()
     const taken = await payments.service.db.transaction().execute(async (trx) => {
       const held = await takeDistributedRows(payments.service.db)(trx, 100, [])
-      // The lock is that of this table, so the process of another namespace takes its rows meanwhile.
+      // The lock belongs to this outbox table. A process of another namespace can take its own rows.
       const { rows: locks } = await sql`
         SELECT objid::regclass::text AS "table" FROM pg_locks
         WHERE locktype = 'advisory' AND pid = pg_backend_pid()`.execute(trx)

@@ -10,9 +10,9 @@ import { eachMerchant } from '../merchants/each-merchant.ts'
 import { type OutboxRow, outboxKinds, outboxRows, toEntries } from '../webhooks/outbox.ts'
 
 /**
- * The class of each table, as its migration declares it. `reference`: small and rarely written. `owned`:
- * below a merchant; each of its keys and indexes contains `merchant_id`. `local`: neither. `claim`: as
- * `local`, and committed together with the rows of merchants (reference: Classes of tables).
+ * The class of each table, as its migration declares it. `reference`: small and rarely written. `owned`: below a merchant, with
+ * `merchant_id` in each key and index. `local`: neither. `claim`: like `local`, but committed together with rows of merchants
+ * (reference: Classes of tables).
  */
 export const tableClasses: Readonly<Record<keyof PaymentsTables, TableClass>> = {
   apps: 'reference',
@@ -62,10 +62,10 @@ const BATCH_MERCHANTS = 1_000
 const BATCH_EVENTS = 1_000
 
 /**
- * Deletes old rows of a distributed database, one merchant a statement. Locked rows stay until
- * the next run. Rows of reference tables are few, and lie in another place on each node, so one statement
- * deletes them by their values. Invitations refer to merchants, which the service may not lock for that, so a
- * function deletes invitations that expired more than 30 days ago. Resolves to how many rows were deleted.
+ * Deletes old rows of a distributed database and resolves to the number of deleted rows. Each statement deletes rows of one
+ * merchant. Locked rows stay until the next run. Reference tables have few rows, and each node stores a row in a different
+ * physical place, so one statement deletes these rows by their values. Invitations refer to merchants, and the service may not
+ * lock merchants. So an SQL function deletes invitations that expired more than 30 days ago.
  */
 export async function deleteOldDistributedRows(
   db: Db,
@@ -93,7 +93,7 @@ async function callDeleteOldInvitations(db: Db): Promise<number> {
   return rows[0]?.deleted ?? 0
 }
 
-/** A merchant whose old rows are all held is met again only in the next run: the merchants are read in the order of their ids. */
+/** Deletes by merchant, in the order of ids. If all old rows of a merchant are locked, they stay until the next run. */
 async function deleteByMerchant(db: Db, table: string, isOld: ReturnType<typeof sql>): Promise<number> {
   let total = 0
   for (let after = ''; ; ) {
@@ -113,7 +113,7 @@ async function deleteByMerchant(db: Db, table: string, isOld: ReturnType<typeof 
   }
 }
 
-/** Deletes events of more than 30 days, on the node of each merchant. Resolves to how many were deleted. */
+/** Deletes events older than 30 days, on the node of each merchant. Resolves to the number of deleted events. */
 export async function deleteOldEventsByMerchant(db: Db): Promise<number> {
   let total = 0
   for await (const merchantId of eachMerchant(db)) {
@@ -132,13 +132,13 @@ interface RowKey {
 }
 
 /**
- * Takes rows of the outbox where they lie on the nodes of their merchants, and the queue of jobs on the coordinator. No
- * transaction has both. So a job gets an id that follows from its row: a process that ends between the commit of the jobs and the
- * deletion of the rows leaves rows whose jobs the queue has already, and which it does not add again. An event that is sent again
- * has a later row, and so a job of its own: the queue keeps finished jobs for a while.
+ * Takes rows of the outbox from the nodes of their merchants, for the job queue on the coordinator. No database transaction
+ * contains both, so each job gets an id that is derived from its row. If a process ends between the commit of the jobs and the
+ * deletion of the rows, the queue already has these ids and adds no second job. An event that is sent again has a later row and
+ * gets a new id, because the queue keeps finished jobs for some time.
  *
- * One process takes rows at a time. Its lock, on the coordinator, belongs to the table, because another namespace of the database
- * has an outbox of its own. While a server is unavailable, the rows of its merchants wait, and other rows are taken.
+ * One process takes rows at a time. Its lock, on the coordinator, belongs to the table, because another namespace has its own
+ * outbox. While a server is unavailable, the rows of its merchants wait and all other rows are taken.
  */
 export function takeDistributedRows(db: Db): TakeRows {
   return async (trx, limit, left) => {
@@ -162,7 +162,7 @@ export function takeDistributedRows(db: Db): TakeRows {
   }
 }
 
-/** Lists rows of all servers that answer. A statement on all shards fails while one server is unavailable. */
+/** Lists rows of all available servers. A statement on all shards fails while one server is unavailable. */
 async function listRows(trx: JobTransaction, limit: number, left: readonly string[]): Promise<readonly RowKey[]> {
   await sql`SAVEPOINT rows`.execute(trx)
   try {
@@ -177,7 +177,7 @@ async function listRows(trx: JobTransaction, limit: number, left: readonly strin
   }
 }
 
-/** Asks shard by shard, with a connection for each. A shard without an answer is left out. */
+/** Lists rows shard by shard, with one connection for each shard. Leaves out shards that do not answer. */
 async function listShardRows(trx: JobTransaction, limit: number, left: readonly string[]): Promise<readonly RowKey[]> {
   const kinds = outboxKinds(left).map(literal).join(', ')
   const ofShard = `SELECT json_agg(r) FROM (
@@ -193,7 +193,7 @@ async function listShardRows(trx: JobTransaction, limit: number, left: readonly 
   return rows
 }
 
-/** @throws Error of the first merchant whose rows stay, once the rows of the other merchants are deleted */
+/** @throws Error the first failure, after the rows of all other merchants are deleted */
 async function deleteRows(db: Db, byMerchant: readonly (readonly [string, readonly string[]])[]): Promise<void> {
   const failures: unknown[] = []
   for (const [merchantId, ids] of byMerchant) {
@@ -206,17 +206,17 @@ async function deleteRows(db: Db, byMerchant: readonly (readonly [string, readon
 }
 
 interface TimedRow extends OutboxRow {
-  /** When it was written, in seconds since 1970. */
+  /** The time at which the row was written, in seconds since 1970. */
   readonly written: string
 }
 
-/** A UUID (version 8) that is the same for a row and a webhook, whichever process takes the row. */
+/** Returns a UUID (version 8) that depends only on the row and the webhook. Every process derives the same id. */
 function jobId({ merchant_id, id, kind, webhook_id, written }: TimedRow): string {
   const hex = createHash('sha256').update([merchant_id, id, kind, webhook_id, written].join(' ')).digest('hex')
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20, 32)}`
 }
 
-/** The rows that are old: those whose `column` is longer ago than `age`, an interval of PostgreSQL. */
+/** Selects rows in which `column` is older than `age`, a PostgreSQL interval. */
 export interface OldRows {
   readonly column: string
   readonly age: string
@@ -225,9 +225,9 @@ export interface OldRows {
 const BATCH_ROWS = 1_000
 
 /**
- * Deletes old rows, a batch a statement, until a batch is not full. Lock order: none is needed, because a
- * statement skips locked rows. They stay until the next run. An index serves the column, or
- * the table is small. Resolves to how many rows were deleted.
+ * Deletes old rows in batches, until a batch is not full. Resolves to the number of deleted rows. No lock order is needed,
+ * because each statement skips locked rows. Locked rows stay until the next run. The table is small, or has an index on the
+ * column.
  */
 export async function deleteOldRows(
   db: Db,

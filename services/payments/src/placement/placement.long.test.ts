@@ -18,7 +18,7 @@ import { loadPaymentsConfig } from '../config.ts'
 import { findPlacement, findWrongEntry, followPlacement } from './placement.ts'
 import { createTenantLookup } from './tenants.ts'
 
-// All of this runs on plain PostgreSQL too: the statements for distributed databases are plain SQL.
+// These tests run on plain PostgreSQL too, because the statements for distributed databases are plain SQL.
 
 let payments: TestPayments
 let member: TestApp
@@ -98,7 +98,7 @@ describe('findPlacement', () => {
 
     it.skipIf(distributed)('is entered by a worker only where the settings name the coordinator', async () => {
       const { database } = configWith({})
-      // The schema in which Citus has this table.
+      // Citus has this table in the schema `pg_catalog`.
       await payments.owner.db.transaction().execute(async (trx) => {
         await sql`SET LOCAL allow_system_table_mods = on`.execute(trx)
         await sql`CREATE TABLE pg_catalog.pg_dist_local_group AS SELECT 2 AS groupid`.execute(trx)
@@ -137,7 +137,7 @@ describe('findPlacement', () => {
   })
 })
 
-/** A service that serves during a rebalance, as far as its state row says. */
+/** A running service during a rebalance. The test simulates the rebalance by changing the state row. */
 describe('followPlacement', () => {
   const lines: unknown[] = []
   let laterMs = 0

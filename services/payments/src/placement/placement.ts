@@ -21,24 +21,24 @@ import {
 import { createTenantLookup } from './tenants.ts'
 
 /**
- * The servers that have the rows of a database, and what the service does differently because of them.
+ * Where the rows of a database are, and how the service adapts to this.
  * - `PLAIN`: one server has all rows.
  * - `createDistributed`: each merchant's rows are on one of several nodes (reference: Distributed databases).
  */
 export interface Placement {
   readonly isDistributed: boolean
-  /** Finds the merchant of an object before a query on it. Undefined: no query needs it. */
+  /** Finds the merchant of an object before a query on that object. `undefined` if queries need no merchant. */
   readonly findOwner: DatabaseMode['findTenant']
-  /** The operations that one call of the SQL function for captures, refunds and voids may contain. */
+  /** Whether one call of the SQL function for captures, refunds and voids may contain several merchants. */
   readonly batchScope: 'any' | 'merchant'
   readonly takeRows: (db: Db) => TakeRows
   readonly deleteOldRows: (db: Db, table: keyof PaymentsTables & string, old: OldRows) => Promise<number>
   readonly deleteOldEvents: (db: Db) => Promise<number>
-  /** Whether rows have moved so lately that processes may still write what they held back meanwhile. */
+  /** Whether rows have moved recently, so that processes may still write what they held back during the move. */
   readonly hasJustRebalanced: () => boolean
 }
 
-/** Asks the database where its rows are. @throws Error for a setting that does not suit a distributed database */
+/** Asks the database where its rows are. @throws Error for a setting that a distributed database does not allow */
 export async function findPlacement(config: PlacementConfig, now: () => Date): Promise<Placement> {
   const placement = await locateRows(config, now)
   const problem = placement.isDistributed ? problemOf(config) : undefined
@@ -51,7 +51,7 @@ async function locateRows({ batchScope = 'any', database }: PlacementConfig, now
   return (await isDistributed(database, names)) ? createDistributed(now) : { ...PLAIN, batchScope }
 }
 
-/** The settings that do not suit a distributed database, as complaints. */
+/** Returns a message about the first setting that is not allowed with a distributed database. */
 function problemOf({ batchScope, database }: PlacementConfig): string | undefined {
   if (batchScope === 'any') return 'the database is distributed: PAYMENTS_BATCH must be merchant, or not be set'
   if (database.standby.url === undefined) return undefined
@@ -61,19 +61,19 @@ function problemOf({ batchScope, database }: PlacementConfig): string | undefine
 interface FollowOptions {
   readonly config: PlacementConfig
   readonly database: Pick<Database<PaymentsTables>, 'checks' | 'names' | 'switchMode'>
-  /** The connections of operators, which follow too. */
+  /** The connections of operators. They switch mode together with `database`. */
   readonly operators: Pick<Database<PaymentsTables>, 'switchMode'>
   readonly logger: Pick<ServiceLogger['logger'], 'info' | 'warn' | 'error'>
   readonly now: () => Date
 }
 
-/** The time in which processes see that rows are there, and write what they held back. */
+/** The time after a move in which processes notice the move and write what they held back. */
 const HELD_BACK_MS = 10_000
 
 /**
- * Follows the rows of a database while `payments distribute` moves them. Meanwhile the process refuses to
- * write, and afterwards it goes on with new connections. The result always says where the rows are now.
- * @param found where the rows are at first
+ * Follows the rows of a database while `payments distribute` moves them. During the move the process refuses writes. After the
+ * move it continues with new connections. The result always reflects the current place of the rows.
+ * @param found the place of the rows at the start
  */
 export function followPlacement(found: Placement, options: FollowOptions): Placement & { readonly stop: () => void } {
   const { config, database, operators, logger, now } = options
@@ -84,7 +84,7 @@ export function followPlacement(found: Placement, options: FollowOptions): Place
   let rebalancedAtMs = Number.NEGATIVE_INFINITY
   const onChange = async (state: DistributionState): Promise<void> => {
     if (isRebalancing(state)) {
-      // The statements for distributed databases are plain SQL, so they read tables of both kinds.
+      // The statements for distributed databases are plain SQL, so they can read both plain and distributed tables.
       switchMode({ findTenant: createDistributed(now).findOwner, isRebalancing: true })
       logger.warn('rows are moving to other servers: writes are refused until they are there')
       return
@@ -137,9 +137,9 @@ function isDistributed({ url }: Pick<EntryConfig, 'url'>, names: Names): Promise
 }
 
 /**
- * Checks the servers by which the settings enter a cluster. Only the coordinator has the tables of the
- * migrator and the queue of jobs.
- * @returns an Error whose message names the wrong setting, not thrown; undefined when both addresses are right
+ * Checks the addresses by which the settings connect to a cluster. Only the coordinator has the tables of the migrator and the
+ * job queue.
+ * @returns an Error that names the wrong setting (the function does not throw it), or `undefined` if both addresses are right
  */
 export async function findWrongEntry(config: EntryConfig): Promise<Error | undefined> {
   const { url, coordinatorUrl, namespace } = config

@@ -5,8 +5,8 @@ import { LRUCache } from 'lru-cache'
 import { sqlFragment } from '../access/access-query.ts'
 import { tagOf } from '../merchants/merchant.ts'
 
-// Where the database is distributed, each statement on rows below a merchant names the merchant, so that it runs on the node of
-// the merchant. The merchant of an id is looked up first, and its rows may move.
+// In a distributed database, each statement on rows of a merchant names the merchant, so that it runs on the merchant's node. The
+// service first looks up the merchant of an id. Between the lookup and the statement, the rows of the merchant may move.
 
 interface TenantRow {
   readonly merchant_id: string
@@ -37,10 +37,10 @@ const ALIASES_UNKNOWN_MS = 1_000
 const KEY_LENGTH = 36
 
 /**
- * Returns a function that finds the merchant of an id, or of a merchant's public key; empty when there is none. Tags and
- * keys of merchants never change, so a name that was found is remembered. An unknown one is not: a merchant
- * may be made with it later. An alias wins over the tag, so aliases are asked at every call, unless none was
- * there a moment ago.
+ * Returns a function that finds the merchant of an id or of a merchant's public key. It returns an empty string if there is none.
+ * The tag of an id and the key of a merchant never change, so found names are cached. Unknown names are not cached, because a
+ * merchant with that name may be created later. An alias takes precedence over the tag. So the function checks for aliases on
+ * every call, unless the database had no aliases within the last second.
  */
 export function createTenantLookup(now: () => Date): (read: QueryPool, name: string) => Promise<string> {
   const known = new LRUCache<string, string>({ max: TENANTS_MAX })
@@ -69,8 +69,8 @@ export function createTenantLookup(now: () => Date): (read: QueryPool, name: str
 }
 
 /**
- * The way to repeat a read that finds nothing of a merchant (reference: Distributed databases). A read that
- * judges access says so by its verdict, and any other has no row.
+ * How to repeat a read that finds nothing of a merchant (reference: Distributed databases). A read that judges access then has
+ * the verdict `not-found`. Any other read has no row.
  */
 export const readAgain: ReadAgain = {
   waitForRebalance: prepare(

@@ -25,7 +25,7 @@ beforeEach(async () => {
 })
 afterAll(() => payments.close())
 
-/** Sends bytes as they are and answers the bytes that come back until the connection ends. */
+/** Sends raw bytes and resolves to the bytes that arrive until the connection ends. */
 function exchange(request: string): Promise<{ head: string; body: Buffer }> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
@@ -102,7 +102,7 @@ describe('answers on the wire', () => {
     const zipped = await payments.app.inject({ url, headers: { ...app.headers, 'accept-encoding': 'gzip' } })
     expect(plain.headers['content-encoding']).toBeUndefined()
     expect([zipped.headers['content-encoding'], zipped.headers.vary]).toEqual(['gzip', 'accept-encoding'])
-    // The whole answer is compressed before it is sent, so that no compressor waits for a slow client.
+    // The whole response is compressed before it is sent, so that no compressor stays open for a slow client.
     expect(Number(zipped.headers['content-length'])).toBe(zipped.rawPayload.length)
     expect(gunzipSync(zipped.rawPayload).toString()).toBe(plain.body)
   })

@@ -4,20 +4,20 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { layOut } from '../error-body.ts'
 
-/** Headers of every answer: no cache stores it, and no browser guesses its type. */
+/** Headers of every response. Caches do not store it, and browsers do not guess its content type. */
 export const ANSWER_HEADERS = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' } as const
 
-/** Compressing shorter answers would save nothing. */
+/** The minimum size of a compressed response, in bytes. Compression of smaller responses saves nothing. */
 const COMPRESSED_BYTES_MIN = 1_024
-/** Pictures are compressed already. */
+/** The compressible content types. Images are already compressed. */
 const TEXT = /^(application\/json|text\/)/
 
-/** Writes answers in the exact layout that existing clients read. Caches never store them. Compresses on request. */
+/** Writes responses in the exact layout that existing clients expect. Forbids caching, and compresses on request. */
 export const answers = fp(
   async (app) => {
     app.addHook('onRequest', (request, reply, done) => {
       reply.headers(ANSWER_HEADERS)
-      // Fastify took the serializer for unknown paths before this plugin set one, and without a serializer it sets no type.
+      // For unknown paths, Fastify chose its serializer before this plugin set one. Set the serializer and the content type here.
       if (request.is404) {
         reply.type('application/json; charset=utf-8').serializer((payload: unknown) => layOut(payload, 404))
       }
@@ -25,7 +25,7 @@ export const answers = fp(
     })
     app.setReplySerializer(layOut)
     app.addHook('onSend', compressWhole)
-    // For streams: `compressWhole` sees only answers that are whole. An answer that is compressed already stays as it is.
+    // Compresses streams, because `compressWhole` handles only complete responses. It leaves compressed responses unchanged.
     await app.register(compress, {
       encodings: ['gzip', 'identity'],
       threshold: COMPRESSED_BYTES_MIN,
@@ -36,8 +36,8 @@ export const answers = fp(
 )
 
 /**
- * Compresses a whole answer at once. A stream would keep the 256 KiB of its compressor until the client has taken the answer,
- * and the client decides when that is.
+ * Compresses a complete response in memory. A stream compressor would hold 256 KiB until the client has read the response, and a
+ * slow client could delay that for a long time.
  */
 async function compressWhole(request: FastifyRequest, reply: FastifyReply, payload: unknown): Promise<unknown> {
   if (typeof payload !== 'string' && !Buffer.isBuffer(payload)) return payload
@@ -51,7 +51,7 @@ async function compressWhole(request: FastifyRequest, reply: FastifyReply, paylo
   return await pack(Buffer.from(payload), encoding)
 }
 
-/** Sets the status and headers of an answer to a POST that made an object. `replayed`: it did so when it was first sent. */
+/** Sets the status and headers after a POST that created an object. `replayed`: an earlier request created it. */
 export function answerCreated(reply: FastifyReply, { replayed }: { readonly replayed: boolean }): void {
   reply.code(201)
   if (replayed) reply.header('idempotent-replayed', 'true')

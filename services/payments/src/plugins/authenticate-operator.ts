@@ -16,9 +16,9 @@ import { refuseBeyond } from './limit-effects.ts'
 import { requireEndpoint } from './read-request.ts'
 
 /**
- * Guards the routes of its context: a request needs the key of a console and the access token of an operator
- * (console reference: Checks of a request), and its role must be high enough for the action that the route
- * names. Without PAYMENTS_OPERATOR_KEYS there is no such route. A refused request counts against its address.
+ * Guards the routes of its context. A request needs the key of a console and the access token of an operator (console reference:
+ * Checks of a request). The operator's role must allow the action of the route. Without PAYMENTS_OPERATOR_KEYS these routes do
+ * not exist. A refused request counts against its address.
  */
 export const authenticateOperator = fp(
   async (app: FastifyInstance) => {
@@ -29,13 +29,13 @@ export const authenticateOperator = fp(
       const access = requireEndpoint(operators)
       const operator = await readOperator(access, request).catch(refuseUnverifiable)
       if (operator !== undefined) return operator
-      // The requests of all operators come from the address of the console.
+      // All operators share the address of the console. Count the failure against the forwarded address of the operator instead.
       const forwardedAddress = readOperatorAddress(access.keys, request.headers)
       await refuseFailure(forwardedAddress === undefined ? request.ip : operatorLimitKey(forwardedAddress))
       throw operatorUnauthorized()
     }
     guardOperatorRoutes(app, findOperator, operatorForbidden)
-    // Access is granted. Only the values of the request are left to check.
+    // Access is granted at this point. Only the values of the request remain to be checked.
     app.addHook('preHandler', async (request) => {
       if (request.problem !== undefined) throw request.problem.error
       if (!READS.has(request.method)) request.idempotentRequest = readIdempotentRequest(request)
@@ -46,7 +46,7 @@ export const authenticateOperator = fp(
 
 const READS: ReadonlySet<string> = new Set(['GET', 'HEAD'])
 
-/** The identity of a change, which its repeats share. @throws idempotencyKeyMissing, idempotencyKeyMalformed */
+/** The identity of a change, for repeated requests. @throws idempotencyKeyMissing, idempotencyKeyMalformed */
 function readIdempotentRequest(request: FastifyRequest): IdempotentRequest {
   const idempotentRequest = idempotentRequestOf(request, request.routeOptions.schema?.body ? request.body : {})
   if (idempotentRequest === undefined) throw idempotencyKeyMissing()
@@ -54,7 +54,7 @@ function readIdempotentRequest(request: FastifyRequest): IdempotentRequest {
   return idempotentRequest
 }
 
-/** The change that a request of an operator asks for. @throws Error on a route that reads */
+/** The change that an operator's request makes. @throws Error on a route that only reads */
 export function readOperatorChange({ operator, idempotentRequest, routeOptions }: FastifyRequest): OperatorChange {
   const { config, schema, url } = routeOptions
   const status = Object.keys(schema?.response ?? {}).find((documented) => Number(documented) < 300)
@@ -63,7 +63,7 @@ export function readOperatorChange({ operator, idempotentRequest, routeOptions }
   return { operator, action: config.action, idempotentRequest, status: Number(status) }
 }
 
-/** Sends the answer to a change of an operator. A repeat gets the bytes of the first answer. */
+/** Sends the response to a change by an operator. An idempotent request gets the bytes of the first response. */
 export function sendOperatorAnswer(reply: FastifyReply, { status, body, replayed }: OperatorAnswer): FastifyReply {
   if (replayed) reply.header('idempotent-replayed', 'true')
   return reply.code(status).type('application/json; charset=utf-8').send(`${body}\n`)
@@ -75,7 +75,7 @@ function refuseUnverifiable(error: unknown): never {
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Set on routes that change something. */
+    /** Set only on routes that change something. */
     idempotentRequest: IdempotentRequest | undefined
   }
 }

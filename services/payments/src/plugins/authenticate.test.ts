@@ -14,7 +14,7 @@ import {
   type TestPayments,
 } from '../../test/payments-app.ts'
 
-/** As many bodies of unknown size as one client may have: 2 MiB, and 128 KiB each. */
+/** The number of bodies of unknown size that one client may have: 2 MiB in total, at 128 KiB each. */
 const BODIES_OF_CLIENT = 16
 
 describe('authenticate', () => {
@@ -121,7 +121,7 @@ describe('rate limits', () => {
 
   // ASVS 2.4.1, 6.3.1
   it('429: refuses the third bad key of an address within a minute, while good keys still pass', async () => {
-    // An address of its own: without failures left, its keys are not counted as requests.
+    // Use a separate address. Once an address has no failures left, requests with its keys are no longer counted.
     const remoteAddress = '192.0.2.7'
     const get = (headers: object) => payments.app.inject({ url: '/me', headers: { ...headers }, remoteAddress })
     for (const headers of [{}, basic('x')]) {
@@ -148,7 +148,7 @@ describe('users by their tokens', () => {
   })
   afterAll(() => payments.close())
 
-  /** The addresses that are answered 200, and the refusals. */
+  /** Returns the users whose requests got status 200, and the refusals. */
   const outcomesOf = (...tokens: string[]) =>
     Promise.all(
       tokens.map(async (token) => {
@@ -188,7 +188,7 @@ describe('keys of an address that has used its failures up', () => {
   })
   afterAll(() => payments.close())
 
-  /** 200, or the status and the body of the refusal. */
+  /** Returns 200, or the status and body of the refusal. */
   const outcomeOf = async (headers: object) => {
     const response = await payments.app.inject({ url: '/me', headers: { ...headers } })
     return response.statusCode === 200 ? 200 : statusAndBody(response)

@@ -9,15 +9,15 @@ import { createKeyReader, type PresentedKey } from '../apps/presented-key.ts'
 import { unauthorized } from '../errors.ts'
 import { refuseBeyond } from './limit-effects.ts'
 
-/** The schemes by which an app or a user authenticates, for the API document: one of them. */
+/** The authentication schemes of apps and users, for the API document. A request uses one of them. */
 export const KEY_SCHEMES = {
   key: { type: 'http', scheme: 'basic', description: 'No user name; the API key as password' },
   user: { type: 'http', scheme: 'bearer', description: 'An access token of a user, where that is switched on' },
 } as const
 
 /**
- * Guards the routes of its context. A request needs an API key or, where users may sign in, an access token, and must be
- * within its rate. The statement that serves the request decides whether the key is known. A refused key counts against the
+ * Guards the routes of its context. A request needs an API key, or an access token if users may sign in. It must also be within
+ * its rate limit. The SQL statement that serves the request decides whether the key is known. A refused key counts against the
  * address of the caller.
  */
 export const authenticate = fp(
@@ -32,7 +32,7 @@ export const authenticate = fp(
     app.decorateRequest('caller')
     app.decorateRequest('identityId')
     const admitKey = async ({ name, mac }: PresentedKey, address: string): Promise<Credentials> => {
-      // Each counted key has a row in the store. An address without failures left must not add rows by bad keys.
+      // Each counted key adds a row to the store. An address without failures left must not add rows with invalid keys.
       const isCounted = goodKeys.has(name) || (await rateLimits.failures.wait(address)) === undefined
       if (isCounted) await refuseRequest(name)
       return { keyMac: mac, userEmail: null }
@@ -54,7 +54,7 @@ export const authenticate = fp(
       }
       request.caller = { ...credentials, idempotentRequest: undefined, onIdentified }
       if (credentials.userEmail !== null) await reply.countForCaller(limitKeyOf(credentials))
-      // The statement that judges an unknown key runs after the body has arrived. Anybody can present as many as they like.
+      // Count only keys known to be valid: anybody can send unknown keys, which are judged only after the body.
       else if (key !== undefined && goodKeys.has(key.name)) await reply.countForCaller(`key ${key.name}`)
     })
     app.setErrorHandler(async (error, request) => {
@@ -92,9 +92,9 @@ function merchantIdOf(params: unknown): string | undefined {
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Set on every route that needs a key. */
+    /** Set on every route that needs authentication. */
     caller: Caller
-    /** The identity of the caller. Undefined until the database has answered, and for unknown keys. */
+    /** The identity of the caller. `undefined` until the database has answered, and for unknown keys. */
     identityId: string | undefined
   }
 }

@@ -8,7 +8,7 @@ import { bodyInvalid, versionMissing, versionUnsupported } from '../errors.ts'
 import { refuseBeyond } from './limit-effects.ts'
 import { requireValues } from './read-request.ts'
 
-/** Any page may call the checkout, without credentials (reference: Checkout). */
+/** Any web page may call the checkout, without credentials (reference: Checkout). */
 const CORS_HEADERS = {
   'access-control-allow-origin': '*',
   'access-control-allow-methods': 'POST, OPTIONS',
@@ -21,7 +21,7 @@ const VERSION = '1'
 const JSON_TYPE = /^application\/json\s*(?:;|$)/i
 const CLIENT_LENGTH_MAX = 255
 
-/** The rules for every request of the checkout API: rate, version, JSON, and errors as one object. */
+/** Applies the rules of the checkout API to every request: rate limit, version, JSON body, and errors as one object. */
 export const checkout = fp(
   async (app: FastifyInstance) => {
     const refuse = refuseBeyond(app, 'address', app.deps.rateLimits.checkouts)
@@ -37,7 +37,7 @@ export const checkout = fp(
       await refuse(request.ip)
       judgeHeaders(request)
     })
-    // A request that the server refuses before this plugin sees it has an answer that pages may read too.
+    // Set in onSend, so that pages can also read the response to a request refused before this plugin.
     app.addHook('onSend', (_request, reply, payload, done) => {
       reply.headers(CORS_HEADERS)
       done(null, payload)
@@ -49,7 +49,7 @@ export const checkout = fp(
   { name: 'checkout', dependencies: ['read-request'] },
 )
 
-/** The order in a request of the checkout. @throws the error of the refused values */
+/** The order in a request to the checkout. @throws the error of the refused values */
 export function toOrderRequest(request: FastifyRequest & { readonly body: RequestInput<Order> }): OrderRequest {
   return {
     order: requireValues(request.body),

@@ -40,7 +40,7 @@ describe('long lists', () => {
     await sql`LOCK TABLE payments.transactions IN ACCESS EXCLUSIVE MODE`.execute(held)
     const long = [get('transactions?limit=1000', ONE), get('events?limit=1000', ONE)]
     for (let count = 0; count < 3; count += 1) await get('lines?limit=1000', TWO)
-    // Only lists need a turn.
+    // Only lists need a slot.
     expect((await ask(path, ONE)).statusCode).toBe(200)
     expect(answered).toEqual(Array(3).fill('200 lines?limit=1000'))
     await held.rollback().execute()
@@ -60,7 +60,7 @@ describe('long lists', () => {
     }
     const held = await payments.database.db.startTransaction().execute()
     await sql`LOCK TABLE payments.events IN ACCESS EXCLUSIVE MODE`.execute(held)
-    // Fifty rows with trails count for a thousand.
+    // Fifty rows with trails count as about a thousand rows.
     const waiting = [`${path}/events?limit=50`, ...urls].map((url) => get(url, ONE))
     for (const url of [...urls, ...urls]) await get(url, TWO)
     expect(answered).toEqual([...urls, ...urls].map((url) => `200 ${TWO} ${url}`))
@@ -78,7 +78,7 @@ describe('long lists', () => {
     const held = await payments.database.db.startTransaction().execute()
     await sql`LOCK TABLE payments.disputes IN ACCESS EXCLUSIVE MODE`.execute(held)
     const downloads = Array.from({ length: 5 }, () => get(download('/operator/disputes'), 'download'))
-    // The console asks from one address for all operators.
+    // The console sends the requests of all operators from one address.
     for (let count = 0; count < 3; count += 1) {
       await get(ask(`${path}/lines?limit=1`, TWO), 'merchant')
       await get(asOperator('/operator/payouts', 'support'), 'another operator')

@@ -3,10 +3,10 @@ import { addressKey } from '@trestle/common/server/address-key.ts'
 import type { FastifyRequest } from 'fastify'
 import { serverBusy } from '../errors.ts'
 
-/** The rows, and entries of trails, that one operator may have read at a time. */
+/** The number of rows and trail entries that one operator may read at the same time. */
 export const ROWS_OF_OPERATOR = 500
 
-/** The limit of merchants and their users. The longest list has a thousand rows. */
+/** The limit of merchants and their users. The longest list has 1,000 rows. */
 export const MEMBER_LIMIT: ConcurrencyLimitOptions = {
   slots: 2_000,
   each: 1_000,
@@ -15,7 +15,7 @@ export const MEMBER_LIMIT: ConcurrencyLimitOptions = {
   refuse: serverBusy,
 }
 
-/** The limit of operators, who all ask from the address of a console. They are fewer, so that merchants wait for no download. */
+/** The limit of operators, who share the address of a console. It is lower, so that merchants wait for no download. */
 export const OPERATOR_LIMIT: ConcurrencyLimitOptions = {
   slots: 1_000,
   each: ROWS_OF_OPERATOR,
@@ -25,16 +25,16 @@ export const OPERATOR_LIMIT: ConcurrencyLimitOptions = {
 }
 
 /**
- * The number of rows that count for a change of an operator, and the least for a read. A page of one row may
- * walk as many as a long one, or ask by several statements, a change may wait for its rows, and operators share few
- * connections: so one operator has two of them at a time, and leaves slots to the others.
+ * The number of rows that an operator's change counts as, and the minimum for an operator's read. A page of one row may scan as
+ * many rows as a long page, or use several statements. A change may wait for locked rows. Operators share few connections, so one
+ * operator may use two at the same time and leaves the other slots free.
  */
 export const ROWS_OF_LONG_READ: number = ROWS_OF_OPERATOR / 2
 
-/** The number of entries that count for a row with a trail: more than most trails have, and fewer than the longest. */
+/** The number of rows that a trail counts as. Most trails have fewer entries, and the longest trails have more. */
 export const TRAIL_ENTRIES = 20
 
-/** The number of rows that a request counts for; undefined when it takes no slots, or was refused. */
+/** Returns the number of rows that a request counts as. Returns `undefined` if the request needs no slots or was refused. */
 function sizeOf({ query, routeOptions, problem }: FastifyRequest): number | undefined {
   if (problem !== undefined) return undefined
   if (routeOptions.config.rowsCounted !== undefined) return routeOptions.config.rowsCounted
@@ -50,9 +50,9 @@ function sizeOfOperatorRequest(request: FastifyRequest): number | undefined {
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The number of entries that count for a row of this list, beside the row. */
+    /** The number of trail entries counted for each row of this list, in addition to the row itself. */
     readonly entriesOfRow?: number
-    /** The number of rows that count for a request without a `limit`. */
+    /** The number of rows that a request without a `limit` counts as. */
     readonly rowsCounted?: number
   }
 }

@@ -8,7 +8,7 @@ import { idempotencyKeyMalformed } from '../errors.ts'
 const HEADER = 'idempotency-key'
 const KEY = /^[\x21-\x7e]{1,255}$/
 
-/** Reads the Idempotency-Key of a POST into `request.caller`. Register after the plugin that makes the caller. */
+/** Reads the Idempotency-Key of a POST into `request.caller`. Register it after the plugin that sets the caller. */
 export const idempotencyKey = fp(
   async (app: FastifyInstance) => {
     app.addHook('preHandler', (request, _reply, done) => {
@@ -23,15 +23,14 @@ export const idempotencyKey = fp(
   { name: 'idempotency-key', dependencies: ['read-request', 'authenticate'] },
 )
 
-/** Returns the error of an Idempotency-Key that is malformed, for the plugin and for changes of operators. */
 export function malformedKey(): HttpError {
   return idempotencyKeyMalformed()
 }
 
 /**
- * The method, path, digest of the key and fingerprint that a request with an Idempotency-Key shares with its repeats.
- * @param body the values of its body
- * @returns `refused` for a malformed header; undefined without the header
+ * Returns the method, path, key digest and body fingerprint. Two requests are the same idempotent request if these are equal.
+ * @param body the values of the request body
+ * @returns `refused` for a malformed header, `undefined` without the header
  */
 export function idempotentRequestOf(request: FastifyRequest, body: unknown): IdempotentRequest | 'refused' | undefined {
   const key = request.headers[HEADER]
@@ -48,7 +47,7 @@ function toIdempotentRequest(
   return { method, path, key: keyDigest(server.deps.pepper, key), fingerprint: fingerprintOf(body) }
 }
 
-/** The schema has converted ids in the path to lower case. */
+/** Returns a path parameter. The schema has already converted ids in the path to lower case. */
 function parameterOf(params: unknown, name: string): string {
   return typeof params === 'object' && params !== null ? String(Reflect.get(params, name)) : ''
 }

@@ -1,19 +1,19 @@
 import type { FastifyInstance } from 'fastify'
 import { createRefusal, type RateLimit, type TakenEvent, takeEvent } from '../rate-limits/rate-limits.ts'
 
-/** An event of a limit, and the key under which it counts. */
+/** A rate limit, and the key under which an event counts. */
 export interface CountedEvent {
   readonly limit: RateLimit
   readonly key: string
 }
 
-/** The limits of what requests cause. A request that causes nothing uses up nothing. */
+/** Rate limits on the effects of requests. A request without an effect uses up nothing. */
 interface EffectLimit {
-  /** Refuses a request that has no event left. Counts nothing, so a stranger adds no key. @throws rateLimited */
+  /** Refuses a request if no event is left. Counts nothing, so a stranger adds no key. @throws rateLimited */
   requireLeft(events: readonly CountedEvent[]): Promise<void>
   /**
-   * Counts the events, does the work, and takes the events back where it failed or had no effect.
-   * @throws rateLimited before the work, beyond a limit
+   * Counts the events and then does the work. If the work fails or has no effect, it gives the events back.
+   * @throws rateLimited before the work, if a limit is exceeded
    */
   count<Result>(
     events: readonly CountedEvent[],
@@ -22,7 +22,7 @@ interface EffectLimit {
   ): Promise<Result>
 }
 
-/** Returns the limit of the effects of a route (reference: Rate limits). Its refusals are counted under `scope`. */
+/** Returns the limit on the effects of a route (reference: Rate limits). Refusals are counted under `scope`. */
 export function limitEffects(app: FastifyInstance, scope: string): EffectLimit {
   const refuse: (seconds: number) => never = createRefusal(app.deps.meter, scope)
   return {
@@ -51,7 +51,7 @@ export function limitEffects(app: FastifyInstance, scope: string): EffectLimit {
   }
 }
 
-/** Returns a function that counts an event of a key. @throws rateLimited beyond the limit, counted under `scope` */
+/** Returns a function that counts an event. @throws rateLimited if the limit is exceeded, counted under `scope` */
 export function refuseBeyond(app: FastifyInstance, scope: string, limit: RateLimit): (key: string) => Promise<void> {
   const refuse = createRefusal(app.deps.meter, scope)
   return async (key) => {

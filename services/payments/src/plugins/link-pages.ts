@@ -10,7 +10,7 @@ import { type PaymentPage, paymentPage } from '../payment-links/payment-page.ts'
 import { resolveLink } from '../use-cases/resolve-link.ts'
 import { isInsecure } from './secure-transport.ts'
 
-/** The client that asks for a page, and the language of the page. */
+/** A request for a page, and the language of the page. */
 export interface PageVisit {
   readonly request: FastifyRequest
   readonly reply: FastifyReply
@@ -31,7 +31,7 @@ const PROBLEMS: Readonly<Record<LinkProblem, { readonly status: 400 | 404; reado
 }
 const PAGE_ID_BYTES = 16
 
-/** Answers every error of its context with a page, in the language of the visitor. */
+/** Responds to every error of its context with a page in the language of the visitor. */
 export const linkPages = fp(
   async (app: FastifyInstance) => {
     app.setErrorHandler((thrown, request, reply) => {
@@ -49,18 +49,18 @@ export const linkPages = fp(
   { name: 'link-pages' },
 )
 
-/** The parameters of an address. `get` returns the first of repeated parameters. No parameter is refused here. */
+/** The query parameters. `get` returns the first value of a repeated parameter. None is refused here. */
 export function linkQueryOf({ url }: Pick<FastifyRequest, 'url'>): URLSearchParams {
   const at = url.indexOf('?')
   return new URLSearchParams(at < 0 ? '' : url.slice(at))
 }
 
-/** The visit of a page under a link, by default the one in the address. */
+/** Returns the visit of a page of a link. `query` is the query of the link, by default the query of the request. */
 export function visitOf(request: FastifyRequest, reply: FastifyReply, query = linkQueryOf(request)): PageVisit {
   return { request, reply, locale: choosePageLocale(query.get('locale'), request.headers['accept-language']) }
 }
 
-/** Finds the link of a visit on which a payment can begin. When none can, sends a page that says why and returns undefined. */
+/** Finds the link of a visit. If no payment can begin, sends a page that says why and returns `undefined`. */
 export async function openVisitedLink(visit: PageVisit, query: URLSearchParams): Promise<PaymentLink | undefined> {
   const judged = await resolveLink(visit.request.server.deps, query)
   const problem = judged.verdict === 'read' ? problemBeforePayment(judged.link) : judged.problem
@@ -74,12 +74,12 @@ export function sendProblem(visit: PageVisit, problem: LinkProblem): FastifyRepl
   return sendPage(visit, status, problemPage(text, visit.locale))
 }
 
-/** Sends a page that needs nothing but its own origin. */
+/** Sends a page that loads and contacts only its own origin. */
 export function sendPage({ reply }: PageVisit, status: number, page: string): FastifyReply {
   return reply.code(status).headers(pageHeaders()).send(page)
 }
 
-/** Sends the card form of a link: at first, or again with what was wrong. */
+/** Sends the card form of a link, empty or again with the problems of the last attempt. */
 export function sendPaymentPage(
   { request, reply, locale }: PageVisit,
   link: PayableLink,
@@ -87,7 +87,7 @@ export function sendPaymentPage(
 ): FastifyReply {
   const { config, randomBytes } = request.server.deps
   const { baseUrl: api } = config.server
-  // The script of the page calls the checkout at this origin, so the content policy permits it.
+  // The script of the page calls the checkout at this origin, so the content security policy allows it.
   const { origin } = new URL(api)
   const pageId = randomBytes(PAGE_ID_BYTES).toString('base64url')
   const page = paymentPage({ link, pageId, api, expiry: '', problems: {}, refusal: undefined, ...tried }, locale)

@@ -19,7 +19,7 @@ import { answerInChunks } from './list-chunks.ts'
 let payments: TestPayments
 let app: TestApp
 let path: string
-/** Newest first. */
+/** Ids of the transactions, newest first. */
 let ids: readonly string[]
 beforeAll(async () => {
   payments = await startPayments()
@@ -33,7 +33,7 @@ beforeAll(async () => {
     created.push(transactionId)
   }
   ids = created.toReversed()
-  // Each row claims more entries than one chunk takes.
+  // Give each row a longer trail than fits into one chunk.
   for (const table of ['transactions', 'events'] as const) {
     await payments.database.db.updateTable(table).set({ trail_length: 600 }).execute()
   }
@@ -123,7 +123,7 @@ describe('answerInChunks', () => {
     const busy = () => serverBusy()
     await late.register(handlerDeadline, { handlerTimeoutMs: 50, timedOut: busy, bodyTimedOut: busy, busy })
     late.decorateRequest('withSlots', (_size, read) => read())
-    // A handler that never ends is refused at its deadline.
+    // This handler never ends, so it is refused at its deadline.
     late.get('/hanging', () => new Promise(() => {}))
     const hanging: unknown[] = []
     const read = async ({ above }: PageBounds) => {

@@ -3,18 +3,17 @@ import { toAnswerPiece } from '@trestle/common/server/answer-piece.ts'
 import type { FastifyReply } from 'fastify'
 import { CHUNK, type Chunk, type PageBounds } from '../pagination/page-query.ts'
 
-/** The ways to read and to show a list. */
+/** How to read and how to display a list. */
 interface Listing<Row, View> {
   readonly page: PageBounds
-  /** @throws what the caller is refused with */
+  /** @throws the refusal of the caller */
   readonly read: (page: PageBounds) => Promise<Chunk<Row>>
   readonly view: (row: Row) => View
 }
 
 /**
- * Sends a page that may be large, a chunk at a time. It reads the next chunk when the client has taken the chunk before, and a
- * slot is free. A page of one chunk is returned as a whole. A longer page is sent by this function, which then resolves to
- * undefined.
+ * Sends a large page in chunks. It reads the next chunk when the client has received the previous one and a slot is free. A page
+ * of one chunk is returned as a whole. The function sends a longer page itself and then resolves to `undefined`.
  */
 export async function answerInChunks<Row extends { readonly id: string }, View extends object>(
   reply: FastifyReply,
@@ -24,7 +23,7 @@ export async function answerInChunks<Row extends { readonly id: string }, View e
   if (first.rest === undefined) return first.views
   const next = (page: PageBounds, rowsMax: number) =>
     reply.request.withSlots(CHUNK.entries, async () => toBytes(await readChunk(listing, page, rowsMax)))
-  // Each chunk waits for a slot and has its own statement timeout. A client that takes no bytes is disconnected.
+  // Each chunk waits for a slot and has a statement timeout. A client that reads nothing is disconnected.
   reply.liftDeadline()
   reply.type('application/json; charset=utf-8')
   await reply.send(Readable.from(writeChunks(toBytes(first), next)))
@@ -33,7 +32,7 @@ export async function answerInChunks<Row extends { readonly id: string }, View e
 
 interface ReadChunk<View> {
   readonly views: View[]
-  /** The rows of the page that are still to be read. */
+  /** The rest of the page that is still to be read. `undefined` at the end of the page. */
   readonly rest: PageBounds | undefined
 }
 
@@ -51,11 +50,11 @@ async function readChunk<Row extends { readonly id: string }, View extends objec
   return { views: rows.map(view), rest: isEnd ? undefined : { ...page, limit: rest, [bound]: last.id } }
 }
 
-/** The bytes of a chunk. Its rows are not kept, because a slow client may take minutes. */
+/** The bytes of a chunk. The rows are not kept in memory, because a slow client may take minutes. */
 interface ChunkBytes {
   readonly bytes: Buffer
   readonly rest: PageBounds | undefined
-  /** The most rows of the next chunk, whose rows are taken to be as large. */
+  /** The maximum number of rows of the next chunk. The estimate assumes rows of the same size. */
   readonly rowsMax: number
 }
 
@@ -66,7 +65,7 @@ function toBytes<View>({ views, rest }: ReadChunk<View>): ChunkBytes {
   return { bytes, rest, rowsMax: Math.min(CHUNK.rows, Math.max(fitting, 1)) }
 }
 
-/** The text of `layOut`. */
+/** Writes the chunks in the same layout as `layOut`. */
 async function* writeChunks(
   first: ChunkBytes,
   next: (page: PageBounds, rowsMax: number) => Promise<ChunkBytes>,

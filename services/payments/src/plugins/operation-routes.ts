@@ -10,7 +10,7 @@ import { answerCreated } from './answers.ts'
 import { readOperatorChange, sendOperatorAnswer } from './authenticate-operator.ts'
 import { type Routes, requireValues } from './read-request.ts'
 
-/** One kind of operation, and the body of its requests. */
+/** A kind of operation, and the body of its requests. */
 interface OperationRoute {
   readonly kind: OperationKind
   readonly body: z.ZodType<Pick<Operation, 'amount' | 'currency' | 'descriptor' | 'reference'>>
@@ -19,7 +19,7 @@ interface OperationRoute {
 const params = z.object({ transactionId: pathId() })
 const created = z.object({ transaction: TransactionView })
 
-/** Registers the captures, refunds or voids of a transaction (reference: Operations). */
+/** Registers the route for captures, refunds or voids of a transaction (reference: Operations). */
 export function addOperationRoute(app: Parameters<Routes>[0], url: string, { kind, body }: OperationRoute): void {
   app.post(
     url,
@@ -41,7 +41,7 @@ export function addOperationRoute(app: Parameters<Routes>[0], url: string, { kin
   )
 }
 
-/** Registers the captures, refunds or voids by operators (console reference: Routes of payments). */
+/** Registers the route for captures, refunds or voids by operators (console reference: Routes of payments). */
 export function addOperatorOperationRoute(
   app: Parameters<Routes>[0],
   url: string,

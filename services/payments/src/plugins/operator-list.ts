@@ -9,7 +9,7 @@ import { HIGHEST, LOWEST, type PageBounds } from '../pagination/page-query.ts'
 import { anyText } from '../requests/fields.ts'
 import { ROWS_OF_OPERATOR } from './concurrency-limits.ts'
 
-/** The lists of operators. A cursor names its list, so that a page of one list never begins by a row of another. */
+/** The lists of operators. A cursor contains the name of its list, so that it cannot be used with another list. */
 export type OperatorList =
   | 'merchants'
   | 'lines'
@@ -33,7 +33,7 @@ interface OperatorListQuery {
   readonly order: 'asc' | 'desc'
 }
 
-/** The query of a list of operators. Each route adds its filters. */
+/** Returns the schema of the query of an operator list. Each route adds its filters. */
 export function operatorListQuery(list: OperatorList): z.ZodObject<{
   readonly limit: z.ZodDefault<z.ZodInt>
   readonly cursor: z.ZodOptional<z.ZodString>
@@ -52,7 +52,7 @@ export function operatorListQuery(list: OperatorList): z.ZodObject<{
   })
 }
 
-/** The page of a query, with one row more than it shows: the row says that there is a next page. */
+/** Returns the bounds of the page of a query. They include one extra row, which shows whether there is a next page. */
 export function readOperatorPage(list: OperatorList, { limit, cursor, order }: OperatorListQuery): PageBounds {
   const id = cursor === undefined ? undefined : parseCursor(list, cursor)
   const page = { limit: limit + 1, above: LOWEST, below: HIGHEST }
@@ -61,13 +61,13 @@ export function readOperatorPage(list: OperatorList, { limit, cursor, order }: O
     : { ...page, above: id ?? LOWEST, order: 'oldest-first' }
 }
 
-/** The rows that a page was read with. `cutAt`: behind this id there may be more, though the page has fewer than its limit. */
+/** The rows read for a page. `cutAt`: more rows may follow this id, although the page has fewer than its limit. */
 interface ShownPage<Row> extends Pick<OperatorListQuery, 'limit'> {
   readonly rows: readonly Row[]
   readonly cutAt?: string | undefined
 }
 
-/** The rows that a page shows. Names the next page in the header `Link` (RFC 8288) when there is one. */
+/** Returns the rows of a page without the extra row. If there is a next page, names it in the header `Link` (RFC 8288). */
 export function showOperatorPage<Row extends { readonly id: string }>(
   reply: FastifyReply,
   list: OperatorList,
@@ -83,21 +83,21 @@ export function showOperatorPage<Row extends { readonly id: string }>(
   return shown
 }
 
-/** The most rows of a list as CSV, and how many of them are read at a time: all that one operator may have read. */
+/** The maximum rows of a CSV file, and how many are read at a time: as many as one operator may read at once. */
 const CSV_ROWS = { all: 10_000, chunk: ROWS_OF_OPERATOR } as const
 
 interface CsvListing<Row extends { readonly id: string }> {
   readonly page: PageBounds
   readonly read: (page: PageBounds) => Promise<readonly Row[]>
   readonly view: (row: Row) => object
-  /** Members of the view, in order, such as `reason.code`. They are the header line too. */
+  /** Members of the view, in order, such as `reason.code`. They are also the header line. */
   readonly columns: readonly string[]
 }
 
 /**
- * Sends a list as CSV where the client prefers that, from the place of its page on, at most 10,000 rows. Each
- * chunk of it is read with slots of its own, when the client has taken the chunk before. False: the client
- * does not prefer CSV, and nothing was sent.
+ * Sends a list as CSV if the client prefers CSV. The file starts at the position of the page and has at most 10,000 rows. Each
+ * chunk takes its own slots, and is read after the client has received the previous chunk. Returns `false`, without sending
+ * anything, if the client does not prefer CSV.
  */
 export async function answerAsCsv<Row extends { readonly id: string }>(
   request: FastifyRequest,
@@ -106,10 +106,10 @@ export async function answerAsCsv<Row extends { readonly id: string }>(
 ): Promise<boolean> {
   reply.header('vary', 'accept')
   if (new Negotiator(request).mediaType(['application/json', 'text/csv']) !== 'text/csv') return false
-  // The request holds slots for the rows of one page. A file has more, so each chunk takes its own slots.
+  // Release the slots of the request, which cover the rows of one page. A file has more rows, so each chunk takes its own slots.
   request.slots?.[Symbol.dispose]()
   const chunks = readCsv(request, listing)
-  // An error before the first chunk is answered with a status of its own.
+  // Read the first chunk before the response begins, so that an error still gets its own status.
   const first = await chunks.next()
   reply.liftDeadline()
   const lines = writeLines([writeCsv([listing.columns]), first.done === true ? '' : first.value], chunks)
@@ -153,13 +153,13 @@ function memberOf(value: unknown, name: string): unknown {
     : undefined
 }
 
-/** The answer 200 of a list that is CSV too, for the schema of its route. Rows are sent as they are, so the type is left open. */
+/** The 200 response of a list in JSON or CSV. Its type is `unknown`, because rows are sent without conversion. */
 export function listOrCsv(schema: z.ZodType): { readonly 200: unknown } {
   const content = { 'application/json': { schema }, 'text/csv': { schema: z.string() } }
   return { 200: { description: 'A page, or CSV with a header line', content } }
 }
 
-/** Base64url, without a signature: a cursor tells only an id that the page has shown. */
+/** Formats a cursor in base64url. It needs no signature, because it reveals only an id that the page has shown. */
 function formatCursor(list: OperatorList, id: string): string {
   return Buffer.from(`${list} ${id}`).toString('base64url')
 }

@@ -26,7 +26,7 @@ afterAll(() => payments.close())
 
 const post = (payload: string | Buffer, headers: Record<string, string>) =>
   payments.app.inject({ method: 'POST', url: '/merchants', payload, headers: { ...app.headers, ...headers } })
-/** The problems of a body that has none of the required fields. */
+/** The expected problems of a body without any of the required fields. */
 const REQUIRED = ['currency', 'email', 'website', 'descriptor', 'company.country'].map((field) => ({
   field,
   message: 'is required',
@@ -199,7 +199,7 @@ describe('readRequest', () => {
   })
 })
 
-/** Returns what a handler was given, with the stage of a problem alone. */
+/** Returns the input of a handler. Of a problem, it keeps only the stage. */
 function outlineOf(input: unknown): unknown {
   const { data } = z.object({ problem: z.object({ stage: z.string() }) }).safeParse(input)
   return data ? refusedAt(data.problem.stage) : input
@@ -210,7 +210,7 @@ function refusedAt(stage: string): object {
 }
 
 describe('readRequest, of JSON', () => {
-  /** The values of a body, or what is wrong with it, as a route without a schema sees them. */
+  /** Returns the values or the problem of a body, as a route without a schema gets them. */
   async function read(payload: string): Promise<unknown> {
     const echo = fastify()
     onTestFinished(() => echo.close())

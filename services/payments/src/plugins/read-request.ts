@@ -16,9 +16,9 @@ import { type Parsed, parseForm } from '../requests/parse-form.ts'
 import { InvalidInput, ParsedInput, validateInput } from '../requests/validate-input.ts'
 
 /**
- * Reads bodies (JSON and forms) and query strings (reference: Bodies and queries). An error in them becomes
- * `request.problem` and is thrown later: key, path and access are judged before values. Handlers get body and
- * query as `RequestInput`, which has the values or the problem. Register before any route.
+ * Reads bodies (JSON and forms) and query strings (reference: Bodies and queries). An error in them is stored in
+ * `request.problem` and thrown later, because the key, the path and the access are checked before the values. Handlers get body
+ * and query as `RequestInput`, which contains the values or the problem. Register this plugin before any route.
  */
 export const readRequest = fp(
   async (app) => {
@@ -32,24 +32,24 @@ export const readRequest = fp(
     app.addContentTypeParser<Buffer>('*', { parseAs: 'buffer' }, (request, body, done) => {
       done(null, takeBody(request, body))
     })
-    // The library gives its parser no headers. The `preValidation` hook reads the text together with them.
+    // The library's parser gets no headers. The `preValidation` hook parses the text with them.
     await app.register(formbody, { parser: (text) => ({ formText: text }) })
     app.setValidatorCompiler<z.ZodType>(
       ({ schema }) =>
         (data: unknown) =>
           validateInput(schema, data),
     )
-    // With this option a refused value reaches `preHandler` as `validationError`, which becomes the problem.
+    // Invalid values then reach `preHandler` as `validationError`, which becomes the problem.
     app.addHook('onRoute', (route) => {
       route.attachValidation = true
       if (route.schema?.body) route.schema.consumes ??= documentedTypes(route.schema.tags)
-      // Hooks of plugins read values and find problems too. They run before the hooks of a route, so the last hook of the route
-      // hands over the values. The route of HEAD gets the hooks of GET, this one included.
+      // Hooks of plugins also read values and find problems. They run before the hooks of the route, so the last hook of the
+      // route passes the values to the handler. Remove an earlier `handOver`, because the HEAD route inherits the hooks of GET.
       const others = [route.preHandler ?? []].flat().filter((hook) => hook !== handOver)
       route.preHandler = [...others, handOver]
     })
     app.addHook('onRequest', ({ headers }, _reply, done) => {
-      // Fastify would answer 415 to a malformed media type itself, before the key is judged.
+      // Fastify would respond to a malformed media type with 415 before the key is checked.
       if (headers['content-type'] !== undefined && !MEDIA_TYPE.test(headers['content-type'])) {
         headers['content-type'] = 'application/octet-stream'
       }
@@ -64,7 +64,7 @@ export const readRequest = fp(
     app.addHook('preHandler', (request, _reply, done) => {
       const error = request.validationError
       if (error === undefined) return done()
-      // A schema that throws has validated nothing: no handler may see the values.
+      // If the schema itself throws, nothing was validated. No handler may then get the values.
       if (!(error instanceof InvalidInput)) return done(error)
       const { fields, values } = error
       request.problem ??= { stage: 'validation', error: invalidFields(fields), fields, values }
@@ -74,41 +74,41 @@ export const readRequest = fp(
   { name: 'read-request' },
 )
 
-/** Routes whose handlers get a body or query as what the request asks for: values, or the problem of the request. */
+/** Routes whose handlers get the body and the query as `RequestInput`: the values, or the problem of the request. */
 export type Routes = FastifyPluginAsync<FastifyPluginOptions, RawServerDefault, InputTypes>
 
-/** Types the values of a request by the schemas of its route. A handler that does not look at the verdict does not compile. */
+/** Types request values by the schemas of the route. A handler that ignores the verdict does not compile. */
 interface InputTypes extends FastifyTypeProvider {
   readonly validator: this['schema'] extends z.ZodType ? InputOrPath<z.output<this['schema']>> : unknown
   readonly serializer: this['schema'] extends z.ZodType ? z.output<this['schema']> : unknown
 }
 
-/** Not distributed over a union of values: one request asks for one of them. */
+/** The tuple prevents distribution over a union, because the values of one request are the whole union. */
 type InputOrPath<Values> = [Values] extends [PathValues] ? Values : RequestInput<Values>
 
-/** The values of a request that needs no access. @throws the error of a refused request */
+/** The values of a request that needs no access check. @throws the error of a refused request */
 export function requireValues<Values>(input: RequestInput<Values>): Values {
   if (input.verdict === 'refused') throw input.problem.error
   return input.values
 }
 
-/** The object that a part of the path names. @throws endpointNotFound when `found` is undefined */
+/** The object that a part of the path names. @throws endpointNotFound if `found` is `undefined` */
 export function requireEndpoint<Found>(found: Found | undefined): Found {
   if (found === undefined) throw endpointNotFound()
   return found
 }
 
 /**
- * The media types that the API document names. Every route reads both, but browsers send only forms to pages, and the API of
- * operators has no clients that send forms. Generated clients choose between two by the type of the body, and some generators
- * write a client that cannot be imported.
+ * Returns the media types for the API document. Every route reads JSON and forms. But browsers send only forms to pages, and
+ * clients of the operator API send only JSON. If a route lists both types, generated clients choose by the type of the body. Some
+ * generators then write a client that cannot be imported.
  */
 function documentedTypes(tags: readonly string[] = []): string[] {
   if (tags.includes('Pages')) return [FORM]
   return tags.includes('Operators') ? [JSON_TYPE] : [JSON_TYPE, FORM]
 }
 
-/** The last hook before a handler: no plugin finds a problem any more. */
+/** Passes the values or the problem to the handler. Must be the last hook, because no plugin can add a problem afterwards. */
 function handOver(request: FastifyRequest, _reply: unknown, done: () => void): void {
   const { schema } = request.routeOptions
   if (schema?.body) request.body = toInput(request, request.body)
@@ -126,7 +126,7 @@ const MEDIA_TYPE = /^\s*[\w!#$%&'*+.^`|~-]+\/[\w!#$%&'*+.^`|~-]+\s*(;|$)/
 const JSON_DEPTH_MAX = 20
 const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: false })
 
-/** A form as `@fastify/formbody` passes it on: U+FFFD stands for bytes that are not UTF-8. */
+/** A form as `@fastify/formbody` passes it on. It replaces bytes that are not UTF-8 with U+FFFD. */
 const FormText = z.object({ formText: z.string() })
 
 function takeBody(request: FastifyRequest, body: Buffer | string): ParsedInput {
@@ -163,7 +163,7 @@ function readBody({ headers }: FastifyRequest, body: Buffer | string): ReadBody 
   }
 }
 
-/** Undefined for any other media type, and for another character set than UTF-8. */
+/** Returns `undefined` for any other media type, and for any character set except UTF-8. */
 function mediaType(header: string | undefined): 'json' | 'form' | undefined {
   const [type = '', ...parameters] = (header ?? '').toLowerCase().split(';')
   const charset = parameters.map((text) => text.trim()).find((text) => text.startsWith('charset='))
@@ -174,7 +174,7 @@ function mediaType(header: string | undefined): 'json' | 'form' | undefined {
 }
 
 function decode(body: Buffer | string): string | undefined {
-  // A form percent-encodes U+FFFD, so a raw one stands for bytes that were not UTF-8.
+  // Forms percent-encode U+FFFD. An unencoded U+FFFD therefore stands for bytes that were not UTF-8.
   if (typeof body === 'string') return body.includes('\uFFFD') ? undefined : body.replace(/^\uFEFF/, '')
   try {
     return UTF8.decode(body)
@@ -184,8 +184,8 @@ function decode(body: Buffer | string): string | undefined {
 }
 
 /**
- * Reads a JSON body: an object at the top, nested at most 20 levels, without fields that reach a prototype. An empty text is an
- * empty object (reference: JSON bodies).
+ * Reads a JSON body. The top level must be an object, with at most 20 levels of nesting. Fields that reach a prototype are
+ * refused. An empty text counts as an empty object (reference: JSON bodies).
  */
 function parseJson(text: string): Parsed<object> {
   if (text === '') return { verdict: 'read', value: {} }
@@ -230,9 +230,9 @@ function takeQuery(request: FastifyRequest): ParsedInput {
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Why this request will be refused, once its access has been judged. Plugins that find a problem write it here. */
+    /** The reason why the request is refused after its access check. Plugins that find a problem set it. */
     problem: Problem | undefined
-    /** The input of a request without body and query: nothing, or the problem for which it is refused. */
+    /** The input of a request without body and query: no values, or the problem for which it is refused. */
     readonly input: RequestInput<undefined>
   }
 }

@@ -10,7 +10,7 @@ const APPROVED: PaymentOutcome = { verdict: 'paid', transactionId: '65a1b2c30000
 const GONE: PaymentOutcome = { verdict: 'gone' }
 const LIMITED = { code: 'RATE_LIMITED', message: 'Too many requests' }
 
-/** Two processes with one store, which permits three refusals, and an acquirer that answers when it is told to. */
+/** Starts two processes with one store. The store permits three refusals. The test decides when the acquirer answers. */
 function start() {
   const limits = createRateLimits(
     {
@@ -79,7 +79,7 @@ it('counts payments that are under way in another process', async () => {
   expect(await after).toEqual(APPROVED)
 })
 
-/** Work that ends when it is told to. */
+/** Creates work that ends when the test calls `end`. */
 function createWork() {
   const started: string[] = []
   const ends = new Map<string, (error?: Error) => void>()

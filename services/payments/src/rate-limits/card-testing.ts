@@ -4,20 +4,20 @@ import type { PaymentOutcome } from '../checkout/checkout-repository.ts'
 import { createRefusal, type RateLimits, type TakenEvent, takeEvent } from './rate-limits.ts'
 
 /**
- * Decides a live payment from an address, and counts a refusal. An attacker who tries stolen cards must wait after
- * many refusals (reference: Rate limits).
- * @throws rateLimited when too many cards from the address were refused
+ * Decides a live payment from an address, and counts it if it is refused. After many refusals the address must wait, which slows
+ * down an attacker who tries stolen cards (reference: Rate limits).
+ * @throws rateLimited if too many cards from the address were refused
  */
 export type LimitRefusals = (ip: string, decide: () => Promise<PaymentOutcome>) => Promise<PaymentOutcome>
 
-/** Creates the limit of refused cards (reference: Rate limits). A payment that succeeds gives its event back. */
+/** Creates the limit on refused cards (reference: Rate limits). A payment that succeeds gives its event back. */
 export function createRefusalLimit({ refusals }: Pick<RateLimits, 'refusals'>, meter: Meter): LimitRefusals {
   const refuse = createRefusal(meter, 'refusals')
   const withSlots = createKeyedLimit(1)
   const underWay = new Map<string, Set<Promise<void>>>()
   /**
-   * Counts a payment as refused before it is decided. When no refusal is left, waits while payments of the address are
-   * under way: they may give theirs back.
+   * Counts a payment as refused before it is decided. If no refusal is left, it waits for a payment of the same address that is
+   * under way, because that payment may give its event back.
    */
   const countRefusal = async (client: string): Promise<TakenEvent> => {
     for (;;) {
@@ -48,7 +48,7 @@ export function createRefusalLimit({ refusals }: Pick<RateLimits, 'refusals'>, m
   }
 }
 
-/** Remembers that a payment is under way. @returns a function that forgets it at its end */
+/** Records that a payment is under way. @returns a function to call when it ends */
 function rememberPayment(underWay: Map<string, Set<Promise<void>>>, client: string): () => void {
   const { promise, resolve } = Promise.withResolvers<void>()
   const payments = underWay.get(client) ?? new Set()
@@ -60,10 +60,10 @@ function rememberPayment(underWay: Map<string, Set<Promise<void>>>, client: stri
   }
 }
 
-/** Runs work when it is the turn of its key. */
+/** Runs work when a slot of its key is free. */
 type RunWithinLimit = <Result>(key: string, work: () => Promise<Result>) => Promise<Result>
 
-/** Creates a limit: at most `atOnce` pieces of work of one key run at a time, and further pieces wait in line. */
+/** Creates a limit: at most `atOnce` pieces of work of one key run at the same time. Further work waits in order of arrival. */
 export function createKeyedLimit(atOnce: number): RunWithinLimit {
   const lines = new Map<string, { running: number; readonly waiting: (() => void)[] }>()
   return async (key, work) => {

@@ -45,7 +45,7 @@ describe('createRateLimits', () => {
     expect(await apps.consume('2001:db8:1:3::1')).toBeUndefined()
     for (const host of ['1', '2']) await refusals.consume(`2001:db8:1:2::${host}`)
     expect(await refusals.wait('2001:db8:1:2::3')).toBe(600)
-    // Their key is a digest, not an address.
+    // The keys of this limit are digests, so they are not grouped like IPv6 addresses.
     expect([await mails.consume('::1'), await mails.consume('::2')]).toEqual([undefined, undefined])
   })
 

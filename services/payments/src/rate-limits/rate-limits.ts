@@ -5,32 +5,32 @@ import type { LimiterStore } from '@trestle/rate-limits/limiter-store.ts'
 import type { RateLimitConfig } from '../config/rate-limits.ts'
 import { rateLimited } from '../errors.ts'
 
-/** The limits of the service. An IPv6 address counts by its network (reference: Rate limits). */
+/** The rate limits of the service. An IPv6 address counts by its network (reference: Rate limits). */
 export interface RateLimits {
-  /** Requests, by the MAC of their key. */
+  /** Requests, counted by the MAC of the API key. */
   readonly requests: RateLimit
-  /** New apps, by address. */
+  /** New apps, counted by address. */
   readonly apps: RateLimit
-  /** Requests with a bad key, by address. */
+  /** Requests with an invalid key, counted by address. */
   readonly failures: RateLimit
-  /** Requests of the checkout, by address. */
+  /** Requests to the checkout, counted by address. */
   readonly checkouts: RateLimit
-  /** Refused cards at live merchants, by address. */
+  /** Refused cards at live merchants, counted by address. */
   readonly refusals: RateLimit
-  /** Invitation mails, by a digest of the email address. */
+  /** Invitation mails, counted by a digest of the email address. */
   readonly mails: RateLimit
-  /** Invitations, by key or user. */
+  /** Invitations, counted by the key or user that sends them. */
   readonly invitations: RateLimit
-  /** Invitations, by address. */
+  /** Invitations, counted by the address that sends them. */
   readonly invitationAddresses: RateLimit
 }
 
-/** Windows longer than a second let a client send unevenly. */
+/** Windows longer than a second allow a client to send requests unevenly. */
 const REQUEST_WINDOW_SECONDS = 2
 const CHECKOUT_WINDOW_SECONDS = 3
 const REFUSAL_WINDOW_SECONDS = 600
 
-/** Makes all rate limits of the service over one store. */
+/** Creates all rate limits of the service on one store. */
 export function createRateLimits(config: RateLimitConfig, store: LimiterStore): RateLimits {
   const { requestsPerSecond, appsPerMinute, failuresPerMinute, mailsPerHour, invitationsPerHour } = config
   const { checkoutsPerSecond, refusalsPerTenMinutes } = config
@@ -54,18 +54,18 @@ export function createRateLimits(config: RateLimitConfig, store: LimiterStore): 
 
 /** Counts events of one kind by key. */
 export interface RateLimit {
-  /** Counts one event. Resolves to undefined while the key is within its limit, else to whole seconds to wait, at least 1. */
+  /** Counts one event. Resolves to `undefined` within the limit, otherwise to the whole seconds to wait, at least 1. */
   consume(key: string): Promise<number | undefined>
-  /** Does not count. Resolves to undefined while an event is left, else to whole seconds to wait, at least 1. */
+  /** Resolves, without counting, to `undefined` if an event is left, otherwise to the seconds to wait, at least 1. */
   wait(key: string): Promise<number | undefined>
-  /** Takes one event back that was counted at `takenMs` of `performance.now()`, where the limit is returnable. */
+  /** Gives back one event that was counted at `takenMs` of `performance.now()`. Works only for returnable limits. */
   giveBack(key: string, takenMs: number): Promise<void>
 }
 
 interface RateLimitWindow {
-  /** Part of every key. */
+  /** A part of every key in the store. */
   readonly name: string
-  /** 0 switches the limit off. */
+  /** 0 turns the limit off. */
   readonly events: number
   readonly seconds: number
   readonly returnable?: boolean
@@ -73,7 +73,7 @@ interface RateLimitWindow {
 
 const UNLIMITED: RateLimit = { consume: async () => undefined, wait: async () => undefined, giveBack: async () => {} }
 
-/** Makes a limit of so many events in a window, for each key. With 0 events there is no limit. */
+/** Creates a limit of `events` per key in each window. With 0 events there is no limit. */
 function createRateLimit(
   { name, events, seconds, returnable = false }: RateLimitWindow,
   store: LimiterStore,
@@ -92,8 +92,8 @@ function toSeconds(waitMs: number | undefined): number | undefined {
 }
 
 /**
- * Turns a limit into one whose keys are addresses of clients. An IPv6 address counts as the block of
- * addresses that one client has.
+ * Returns the limit with client addresses as keys. An IPv6 address counts as its network, because one client usually has a whole
+ * network.
  */
 function byAddress({ consume, wait, giveBack }: RateLimit): RateLimit {
   return {
@@ -115,19 +115,18 @@ export function createRefusal(meter: Meter, scope: string): (seconds: number) =>
 
 /** An event that was counted before it happened. */
 export interface TakenEvent {
-  /** Takes the event back, because it did not happen. */
   giveBack(): Promise<void>
 }
 
 /**
- * Counts one event before it has happened, so that events at once stay within the limit. A refused event is not counted.
- * @returns the counted event, or whole seconds to wait, at least 1
+ * Counts an event before it happens, so that concurrent events stay within the limit. A refused event is not counted.
+ * @returns the counted event, or the whole seconds to wait, at least 1
  */
 export async function takeEvent(limit: RateLimit, key: string): Promise<TakenEvent | number> {
   const noneLeft = await limit.wait(key)
   if (noneLeft !== undefined) return noneLeft
   const seconds = await limit.consume(key)
-  // Read after the count: a count may begin the window of its key, and is not given back to a window that began later.
+  // Read after the count, which may begin a new window. A later window must not get the event back.
   const takenMs = performance.now()
   const giveBack = () => limit.giveBack(key, takenMs)
   if (seconds === undefined) return { giveBack }

@@ -5,8 +5,8 @@ import { FIELD_TEXTS } from '../field-errors.ts'
 type Issue = z.core.$ZodIssue
 
 /**
- * Turns zod's issues into field errors: at most one for each field, in the order of `fields`, the fields of the schema. Zod
- * itself puts issues of checks over several fields last. `input` is the validated value.
+ * Converts zod's issues to field errors: at most one per field, in the order of `fields`, the fields of the schema. Zod itself
+ * puts issues of checks over several fields last. `input` is the validated value.
  */
 export function toFieldErrors(issues: readonly Issue[], input: unknown, fields: readonly string[]): FieldError[] {
   const place = ({ path: [first] }: Issue) => fields.indexOf(String(first))
@@ -18,7 +18,7 @@ export function toFieldErrors(issues: readonly Issue[], input: unknown, fields: 
   return [...errors.values()]
 }
 
-/** Zod reports the bound of all integers first, even when the field has a lower bound. */
+/** Whether the issue is zod's bound of all integers. Zod reports it first, even if the field has a lower bound. */
 function isBeyondInteger(issue: Issue, issues: readonly Issue[]): boolean {
   if (issue.code !== 'too_big' || issue.maximum !== Number.MAX_SAFE_INTEGER) return false
   const place = issue.path.join('.')
@@ -42,7 +42,7 @@ function wrongTypeText({ expected }: z.core.$ZodIssueInvalidType): string {
   return expected === 'array' ? FIELD_TEXTS.notArray : FIELD_TEXTS.notOfType(expected)
 }
 
-/** Repeats only names that look like fields: a client may send anything as a name, even a card number. */
+/** Names only keys that look like field names: a client may send anything as a name, even a card number. */
 function unknownFieldsText({ keys }: z.core.$ZodIssueUnrecognizedKeys): string {
   const names = keys.filter((key) => /^[a-z][a-z_]{0,31}$/i.test(key))
   return names.length === 0 ? FIELD_TEXTS.unknownField : FIELD_TEXTS.unknownFields(names)
@@ -61,7 +61,7 @@ function customCode(issue: z.core.$ZodIssueCustom): FieldErrorCode {
   return FIELD_ERROR_CODES.find((code) => code === issue.params?.code) ?? 'FORMAT'
 }
 
-/** The limit of a string is a number of characters. */
+/** Returns the text about a bound. The bound of a string is a number of characters. */
 function boundText(issue: z.core.$ZodIssueTooSmall | z.core.$ZodIssueTooBig): string {
   const { tooShort, tooSmall, tooLong, tooBig } = FIELD_TEXTS
   const isText = issue.origin === 'string'

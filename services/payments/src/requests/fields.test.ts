@@ -63,7 +63,7 @@ describe('fields', () => {
     expect([accepts(schema, value), new RegExp(String(pattern)).test(value)]).toEqual([true, true])
   })
 
-  // Mail libraries drop such characters: one mailbox would have many spellings.
+  // Mail libraries drop these characters, so one mailbox would have many spellings.
   it.each([
     '<john@example.com>',
     'jo<hn@example.com',

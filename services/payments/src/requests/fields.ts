@@ -9,27 +9,27 @@ import { ID_FORM } from '../pagination/page-query.ts'
 
 const DESCRIPTOR_VISIBLE_MIN = 2
 
-/** Whether PostgreSQL can store a text and JSON can contain it: no U+0000, no lone surrogate (reference: Text). */
+/** Whether PostgreSQL and JSON can contain a text: no U+0000, no lone surrogate (reference: Text). */
 export function isStorable(value: string): boolean {
   return !value.includes('\0') && value.isWellFormed()
 }
 
-/** Puts U+FFFD in the place of each character that cannot be stored. */
+/** Replaces each character that cannot be stored with U+FFFD. */
 export function toStorable(value: string): string {
   return value.replaceAll('\0', '\ufffd').toWellFormed()
 }
 
-/** A text that can be stored, and has no card number: it may be shown and sent to others. */
+/** Returns the schema of a storable text without a card number. The text may be displayed and sent to others. */
 export function text(): z.ZodString {
   return TEXT
 }
 
-/** A text that can be stored. For values with a form of their own, such as IBANs, and values that are not kept. */
+/** A storable text. For values with their own format, such as IBANs, and values that are not stored. */
 export function anyText(): z.ZodString {
   return ANY_TEXT
 }
 
-/** A pattern of the API document: what `isStorable` refuses, but for lone surrogates, which JSON Schema cannot name. */
+/** For the API document: what `isStorable` accepts. JSON Schema cannot exclude lone surrogates. */
 const STORABLE = '^[^\\u0000]*$'
 const ANY_TEXT = z
   .string()
@@ -40,16 +40,15 @@ const TEXT = ANY_TEXT.refine((value) => !hasCardNumber(value), {
   params: { code: 'FORMAT' },
 }).meta({ pattern: STORABLE })
 /**
- * A pattern of the API document: a text that can be stored and that trimming leaves not empty. Python does
- * not count U+FEFF as a space.
+ * A pattern for the API document: a storable text that is not empty after trimming. It names U+FEFF, because Python does not
+ * count U+FEFF as a space.
  */
 const STORABLE_NAME = '^[^\\u0000]*[^\\u0000\\s\\ufeff][^\\u0000]*$'
-/** The description of ids in the API document, in place of the rules that schemas state in code. */
+/** The pattern of ids in the API document. It replaces the rules that the schemas state in code. */
 const ID_PATTERN = '^[0-9a-fA-F]{24}$'
 /**
- * The pattern of a host with at least so many labels before the last: a few long ones, or more short ones, at
- * most 253 characters. Stricter than the service, which takes letters of all scripts and any address that a
- * browser takes.
+ * Returns the pattern of a host of at most 253 characters with at least `labelsMin` labels before the last label. It allows a few
+ * long labels, or more short ones. The service accepts more: letters of all scripts, and any address that a browser accepts.
  */
 const hostPattern = (labelsMin: number): string => {
   const labels = (lengthMax: number, countMax: number) =>
@@ -60,17 +59,17 @@ const EMAIL_PATTERN = `^[A-Za-z0-9._%+-]+@${hostPattern(1)}$`
 const PORT_PATTERN = '(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}))?'
 const WEB_PATTERN = `https?://(${hostPattern(0)}|127[.]0[.]0[.]1)${PORT_PATTERN}([/?#][A-Za-z0-9/?#&=%+._~-]*)?`
 const WEBSITE_PATTERN = `^(${hostPattern(0)}|${WEB_PATTERN})$`
-/** URLs that a browser can open, in the API document. */
+/** The pattern of URLs in the API document: URLs that a browser can open. */
 export const URL_PATTERN = `^${WEB_PATTERN}$`
 
-/** A trimmed name of 1 to 255 characters. */
+/** Returns the schema of a trimmed name of 1 to 255 characters. */
 export function name(): z.ZodString {
   return text().trim().min(1).max(255).meta({ pattern: STORABLE_NAME })
 }
 
 /**
- * At most 254 characters, one `@`, a host name with a dot as domain. An internationalised domain is kept in ASCII, so that one
- * address has one spelling.
+ * Returns the schema of an email address: at most 254 characters, with one `@` and a host name that contains a dot. An
+ * internationalised domain is converted to ASCII, so that one address has one spelling.
  */
 export function email(): z.ZodString {
   return text()
@@ -94,10 +93,10 @@ function isEmail(value: string): boolean {
 
 const ASCII = /^[\x20-\x7e]*$/
 
-/** Without the special characters of RFC 5322: mail libraries drop some of them, so one mailbox would have many spellings. */
+/** No special characters of RFC 5322: mail libraries drop some, so one mailbox would have many spellings. */
 const LOCAL_PART = /^[^\s\p{C}<>()[\]:;,"\\]+$/u
 
-/** An absolute http(s) URL or a bare host name, at most 2048 characters, kept as given. */
+/** An absolute http(s) URL or a bare host name, at most 2048 characters, not changed. */
 export function website(): z.ZodString {
   return text()
     .trim()
@@ -112,14 +111,14 @@ export function website(): z.ZodString {
 const HOST =
   /^(?=.{1,253}$)[\p{L}\p{N}](?:[\p{L}\p{N}\p{M}-]*[\p{L}\p{N}\p{M}])?(?:\.[\p{L}\p{N}](?:[\p{L}\p{N}\p{M}-]*[\p{L}\p{N}\p{M}])?)*$/u
 
-/** Whether a text is an absolute http(s) URL. */
+/** Returns whether a text is an absolute http(s) URL. */
 export function isHttpUrl(value: string): boolean {
   return /^https?:\/\/\S+$/i.test(value) && URL.canParse(value)
 }
 
 /**
- * Text on bank statements: 2 to 22 printable ASCII characters, of which at least 2 are not blanks, kept as given
- * (reference: Text).
+ * Returns the schema of a text on bank statements: 2 to 22 printable ASCII characters, at least 2 of them not blank. The text is
+ * not changed (reference: Text).
  */
 export function descriptor(): z.ZodString {
   return text()
@@ -138,7 +137,7 @@ export function descriptor(): z.ZodString {
 
 type PathField<Schema extends z.ZodType> = z.core.$ZodBranded<Schema, 'path', 'out'>
 
-/** An id in the path, in lower case. Any other text becomes the empty text, which names no object: 404, never 400. */
+/** An id in the path, in lower case. Any other text becomes empty and names no object: 404, never 400. */
 export function pathId(): PathField<z.ZodPipe<z.ZodString, z.ZodTransform<string, string>>> {
   return PATH_ID
 }
@@ -146,7 +145,7 @@ export function pathId(): PathField<z.ZodPipe<z.ZodString, z.ZodTransform<string
 const UUID = '^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$'
 const IS_UUID = new RegExp(UUID)
 
-/** A UUID in the path, in lower case. Any other text becomes the empty text, which names no object: 404, never 400. */
+/** A UUID in the path, in lower case. Any other text becomes empty and names no object: 404, never 400. */
 export function pathUuid(): PathField<z.ZodPipe<z.ZodString, z.ZodTransform<string, string>>> {
   return z
     .string()
@@ -155,22 +154,22 @@ export function pathUuid(): PathField<z.ZodPipe<z.ZodString, z.ZodTransform<stri
     .brand<'path'>()
 }
 
-/** A part of the path that is a text and no id. The handler refuses a text that names nothing. */
+/** Returns the schema of a path part that is any text instead of an id. The handler refuses a text that names nothing. */
 export function pathText(): PathField<z.ZodString> {
   return z.string().brand<'path'>()
 }
 
-/** The values of a path, which no schema refuses. */
+/** The values of a path. No schema refuses a path value. */
 export type PathValues = Readonly<Record<string, string & z.$brand<'path'>>>
 
-/** Nearly every route has an id in its path, so they share this schema. */
+/** Shared, because nearly every route has an id in its path. */
 const PATH_ID = z
   .string()
   .meta({ pattern: ID_PATTERN })
   .transform((value) => (ID_FORM.test(value) ? value.toLowerCase() : ''))
   .brand<'path'>()
 
-/** An id in a body or a query, in lower case. It may name no object. */
+/** Returns the schema of an id in a body or a query, converted to lower case. The id may name no object. */
 export function id(): z.ZodString {
   return text()
     .refine((value) => ID_FORM.test(value), { error: FIELD_TEXTS.notId, params: { code: 'FORMAT' } })
@@ -179,8 +178,8 @@ export function id(): z.ZodString {
 }
 
 /**
- * An instant of RFC 3339, converted to UTC: PostgreSQL accepts fewer offsets, and writes some years differently from
- * JavaScript.
+ * Returns the schema of an instant of RFC 3339, converted to UTC. PostgreSQL accepts fewer offsets than JavaScript, and writes
+ * some years differently.
  */
 export function instant(): z.ZodPipe<z.ZodISODateTime, z.ZodTransform<string, string>> {
   return z.iso
@@ -193,23 +192,23 @@ export function instant(): z.ZodPipe<z.ZodISODateTime, z.ZodTransform<string, st
     .transform((value) => new Date(value).toISOString())
 }
 
-/** Simpler than the service, which knows how many days each month has: every month has 28. */
+/** Stricter than the service: allows only days 1 to 28, because a pattern does not know the months. */
 const INSTANT_PATTERN =
   '^(19[7-9][0-9]|[2-9][0-9]{3})-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]([.][0-9]+)?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$'
 const YEAR_10000 = Date.UTC(10_000)
 
-/** A schema of the API document: an object with one text. */
+/** A schema for the API document: an object with one required text field. */
 interface TextAlternative {
   readonly properties: Record<string, { readonly type: 'string'; readonly minLength: number }>
   readonly required: string[]
 }
 
-/** Returns one of several alternatives in the API document: an object that has this field, a text. */
+/** Returns one of several alternatives for the API document: an object with this field, a non-empty text. */
 export function withText(name: string): TextAlternative {
   return { properties: { [name]: { type: 'string', minLength: 1 } }, required: [name] }
 }
 
-/** Pagination of a list, and the filter that every list has (reference: Pagination). */
+/** The query of every list: pagination, and the common filter (reference: Pagination). */
 export const ListQuery = z.object({
   limit: z.int().min(1).max(1000).describe('How many objects at most'),
   before: id().optional().describe('Only objects with smaller ids, newest first'),
@@ -220,12 +219,12 @@ export const ListQuery = z.object({
     .describe('Only objects of this kind, as filter[test]=y'),
 })
 
-/** An amount in minor units, at least one of them. */
+/** Returns the schema of an amount in minor units, at least 1. */
 export function amount(): z.ZodInt {
   return z.int().min(1).max(Number(AMOUNT_MAX))
 }
 
-/** A currency that new transactions may have. */
+/** Returns the schema of a currency that new transactions may have. */
 export function currency(): z.ZodString {
   return text()
     .trim()
@@ -234,14 +233,14 @@ export function currency(): z.ZodString {
     .meta({ pattern: undefined, enum: [...CHARGEABLE] })
 }
 
-/** The merchant's own name for a payment or an operation: 1 to 255 characters. */
+/** Returns the schema of the merchant's reference for a payment or an operation: 1 to 255 characters. */
 export function reference(): z.ZodString {
   return text().min(1).max(255)
 }
 
 /**
- * Reads the reference from `custom`, where official clients put it: they have no field for it. Undefined when there is no
- * reference, or a reference that `reference` refuses.
+ * Reads the reference from `custom`. Official clients put it there, because they have no field for it. Returns `undefined` if
+ * there is no reference, or if the schema `reference` refuses it.
  */
 export function referenceOf(custom: unknown): string | undefined {
   if (typeof custom !== 'object' || custom === null || !('reference' in custom)) return undefined
@@ -250,12 +249,12 @@ export function referenceOf(custom: unknown): string | undefined {
 
 const CUSTOM_BYTES_MAX = 50_000
 
-/** An object of the merchant's own, stored as JSON, with numbers in double precision. Its size counts numbers written out. */
+/** A merchant's own object, stored as JSON with double-precision numbers. The size limit counts numbers written out. */
 export function custom(): z.ZodRecord<z.ZodString, z.ZodUnknown> {
   return storableJson(z.record(z.string(), z.unknown()))
 }
 
-/** `custom` at the checkout, where it may be any JSON value. */
+/** Returns the schema of `custom` at the checkout, where it may be any JSON value. */
 export function anyCustom(): z.ZodUnknown {
   return storableJson(z.unknown())
 }
@@ -265,7 +264,7 @@ function storableJson<Schema extends z.ZodType>(schema: Schema) {
     .refine((value) => storedJsonBytes(value) <= CUSTOM_BYTES_MAX, {
       error: FIELD_TEXTS.tooManyBytes({ max: CUSTOM_BYTES_MAX }),
       params: { code: 'RANGE' },
-      // A stranger may send it: what is too large is not searched.
+      // Strangers may send this value. `abort` ends validation if it is too large, so that the next check does not search it.
       abort: true,
     })
     .refine(isStorableDeep, { error: FIELD_TEXTS.notStorable })

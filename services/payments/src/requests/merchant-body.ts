@@ -22,14 +22,14 @@ const iban = anyText()
   .refine(hasIbanShape, { error: FIELD_TEXTS.notIban, abort: true })
   .meta({ pattern: '^[A-Z]{2}[0-9]{2}[A-Z0-9]{4,30}$' })
 
-/** An IBAN of an account that money is paid from, so it must be one of its country. */
+/** Returns the schema of the IBAN of a paying account. The IBAN must be valid for its country. */
 export function checkedIban(): z.ZodString {
   return iban
     .refine(hasIbanChecksum, { error: FIELD_TEXTS.ibanDigitsWrong, params: { code: 'FORMAT' }, abort: true })
     .refine(isPayableIban, { error: FIELD_TEXTS.notIbanOfCountry })
 }
 
-/** Real money is paid out to live merchants, so their IBAN must have right check digits, and be one of its country. */
+/** Live merchants receive real money. So their IBAN must have correct check digits and be valid for its country. */
 export const [rightDigits, rightCountry] = [
   ruleOfLive(hasIbanChecksum, FIELD_TEXTS.ibanDigitsWrong),
   ruleOfLive((iban) => !hasIbanChecksum(iban) || isPayableIban(iban), FIELD_TEXTS.notIbanOfCountry),
@@ -50,7 +50,7 @@ function ruleOfLive(isRight: (iban: string) => boolean, error: string): Rule {
   return [isMet, { path: ['bank', 'iban'], error, when: () => true }]
 }
 
-/** The values of a new merchant, as requests and the command of an operator name them (reference: Creating a merchant). */
+/** The values of a new merchant, in requests and in the operator's command (reference: Creating a merchant). */
 export const MerchantBody = z
   .object({
     name: name().optional(),
@@ -71,16 +71,16 @@ export const MerchantBody = z
     when: () => true,
   })
 
-/** A SIRET, the number of a French establishment, has 14 digits with the check digit of card numbers. */
+/** A SIRET identifies a French establishment. Its 14 digits have the same check digit as card numbers. */
 const SIRET = /^(?:\d\s*){14}$/
 
-/** Whether a company's number has a card number in clear. */
+/** Returns whether the number of a company contains a card number. */
 export function hasNumberOfCard(company: unknown): boolean {
   const { country, number } = z.object({ country: z.unknown(), number: z.unknown() }).partial().catch({}).parse(company)
   return typeof number === 'string' && hasCardNumber(number) && !(country === 'FR' && SIRET.test(number))
 }
 
-/** Turns the values of a body into the values of the row. Fees and permissions come from the settings. */
+/** Converts the values of a body to the values of the row. Fees and permissions come from the settings. */
 export function toNewMerchant({
   company,
   bank,

@@ -1,14 +1,14 @@
 import type { FieldError, FieldErrorCode } from '../errors.ts'
 import { FIELD_TEXTS } from '../field-errors.ts'
 
-/** The values of a form before the schema gives them types: texts, objects without a prototype, and arrays made by `a[]`. */
+/** The values of a form before the schema assigns types: texts, objects without a prototype, and arrays from `a[]`. */
 export type FormValue = string | FormValue[] | FormObject
 /** The fields of a form, by name. Values are texts, lists or objects. */
 export interface FormObject {
   [key: string]: FormValue
 }
 
-/** A parsed body or query, or why it cannot be read. */
+/** A parsed body or query, or the errors that make it unreadable. */
 export type Parsed<Value> =
   | { readonly verdict: 'read'; readonly value: Value }
   | { readonly verdict: 'malformed'; readonly errors: readonly FieldError[] }
@@ -19,8 +19,8 @@ const KEY = /^([^[\]]+)((?:\[[^[\]]*\])*)$/
 const FORBIDDEN: ReadonlySet<string> = new Set(['__proto__', 'prototype', 'constructor'])
 
 /**
- * Reads a form (`application/x-www-form-urlencoded`) or a query string. Brackets nest. The schema decides later whether a text
- * is a number or a boolean (reference: Forms).
+ * Parses a form (`application/x-www-form-urlencoded`) or a query string. Brackets create nested values. The schema decides later
+ * whether a text is a number or a boolean (reference: Forms).
  */
 export function parseForm(text: string): Parsed<FormObject> {
   const pairs = text.split('&').filter((pair) => pair !== '')
@@ -48,7 +48,7 @@ function decodePair(pair: string): { key: string; text: string } | undefined {
   try {
     return { key: decode(key), text: decode(text) }
   } catch {
-    // decodeURIComponent throws on a broken escape and on bytes that are not UTF-8.
+    // decodeURIComponent throws for a malformed escape and for bytes that are not UTF-8.
     return undefined
   }
 }
@@ -57,7 +57,7 @@ function decode(text: string): string {
   return decodeURIComponent(text.replaceAll('+', ' '))
 }
 
-/** `a[b][]` → `['a', 'b', '']`. A key whose brackets do not match is one literal segment. */
+/** Splits a key into its segments: `a[b][]` → `['a', 'b', '']`. A key with unmatched brackets is one literal segment. */
 function segments(key: string): readonly string[] {
   const match = KEY.exec(key)
   const [, root, rest] = match ?? []
@@ -65,7 +65,7 @@ function segments(key: string): readonly string[] {
   return [root, ...rest.slice(1, -1).split('][')]
 }
 
-/** Puts a text at its path, or says why it cannot be there. */
+/** Stores a text at its path. Returns an error if the path is not allowed. */
 function putAtPath(root: FormObject, path: readonly string[], text: string): FieldError | undefined {
   if (path.some((segment) => FORBIDDEN.has(segment)))
     return fieldError(fieldOf(path), FIELD_TEXTS.forbiddenName, 'FORMAT')
@@ -87,7 +87,7 @@ function putText(container: FormObject | FormValue[], segment: string, text: str
   return true
 }
 
-/** The container that `segment` names, made when it is missing. Undefined when a value of another kind has the name. */
+/** The container `segment`, created if missing. `undefined` if a value of another kind has the name. */
 function openContainer(
   container: FormObject | FormValue[],
   segment: string,

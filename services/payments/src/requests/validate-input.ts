@@ -2,13 +2,13 @@ import { z } from 'zod'
 import type { FieldError } from '../errors.ts'
 import { toFieldErrors } from './field-error.ts'
 
-/** Fields for which JSON may say `false` to mean absent: the official Node client does so for `cardId`. */
+/** Fields for which JSON `false` means absent. The official Node client sends `false` for `cardId`. */
 export const falseIsAbsent = z.registry<object>()
 
-/** The notation of the values of a request: JSON has types; a form and a query string have texts only. */
+/** The encoding of request values. JSON has types, but a form or a query string has only texts. */
 export type Encoding = 'json' | 'form' | 'query'
 
-/** The values of a request as they were written, on their way to the schema of the route. */
+/** The parsed values of a request before the schema of the route validates them. */
 export class ParsedInput {
   readonly encoding: Encoding
   readonly value: object
@@ -23,7 +23,7 @@ export class ParsedInput {
 export class InvalidInput extends Error {
   override readonly name = 'InvalidInput'
   readonly fields: readonly FieldError[]
-  /** Typed as far as they fit the schema. */
+  /** The values, converted to the types of the schema as far as they fit. */
   readonly values: unknown
 
   constructor(fields: readonly FieldError[], values: unknown) {
@@ -33,10 +33,10 @@ export class InvalidInput extends Error {
   }
 }
 
-/** The values of the schema's output type, or what is wrong with them. */
+/** The validated values, or the error. */
 export type Validated = { readonly value: unknown } | { readonly error: InvalidInput }
 
-/** Validates the body, query or path parameters of a request. A request without a body has an empty object. */
+/** Validates the body, query or path parameters of a request. A missing body counts as an empty object. */
 export function validateInput(schema: z.ZodType, data: unknown): Validated {
   const input = inputOf(schema, data)
   const result = schema.safeParse(input)
@@ -51,7 +51,7 @@ function membersOf(schema: z.ZodType): readonly string[] {
 
 function inputOf(schema: z.ZodType, data: unknown): unknown {
   if (data instanceof ParsedInput) return readInput(schema, data.value, data.encoding)
-  // Path parameters are texts. An empty one is not absent: it names nothing.
+  // Path parameters are texts. An empty path parameter is not absent: it is a name that matches nothing.
   return typeof data === 'object' && data !== null ? data : readInput(schema, {}, 'json')
 }
 
@@ -71,9 +71,9 @@ const QUERY_BOOLEANS: ReadonlyMap<unknown, boolean> = new Map([
 ])
 
 /**
- * Prepares values for the schema. Null and the empty text count as absent and are left out; where the schema accepts null,
- * both become null (reference: Absent values). A text of a form gets the type that the schema expects at its place. A value that
- * does not fit stays as it is, so that the schema refuses it.
+ * Prepares values for the schema. `null` and the empty text count as absent and are removed. If the schema accepts `null`, both
+ * become `null` instead (reference: Absent values). A text of a form is converted to the type that the schema expects. A value
+ * that does not fit stays unchanged, so that the schema refuses it.
  */
 export function readInput(schema: z.core.$ZodType, value: unknown, encoding: Encoding): unknown {
   const def = definitionOf(schema)
@@ -115,7 +115,7 @@ function readArray(element: z.core.$ZodType, value: unknown, encoding: Encoding)
   return Array.isArray(items) ? items.map((item) => readInput(element, item, encoding)) : value
 }
 
-/** `a[0]=…&a[1]=…` as an array, when the keys are exactly 0…n−1. */
+/** Converts `a[0]=…&a[1]=…` to an array if the keys are exactly 0…n−1. */
 function numbered(value: unknown): unknown {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
   const size = Object.keys(value).length
@@ -141,7 +141,7 @@ function isAbsent(schema: z.core.$ZodType, field: unknown): boolean {
   return field === undefined || field === null || field === '' || (field === false && falseIsAbsent.has(schema))
 }
 
-/** An absent object becomes an empty one, so that errors name its required fields. Null stays where it means removal. */
+/** An absent object becomes empty, so that errors name its required fields. `null` stays if it means removal. */
 function absentValue(schema: z.core.$ZodType, field: unknown): null | object | undefined {
   const def = definitionOf(schema)
   if (def.type === 'object') return {}
@@ -154,7 +154,7 @@ function acceptsNull(schema: z.core.$ZodType): boolean {
   return def.type === 'optional' || def.type === 'default' ? acceptsNull(def.innerType) : false
 }
 
-/** The definition of a schema. zod types its parts as the base of all schemas; each is of a class of the union `$ZodTypes`. */
+/** The definition of a schema. zod types parts as the base class, but each is a member of `$ZodTypes`. */
 function definitionOf(schema: z.core.$ZodType) {
   return (schema as z.core.$ZodTypes)._zod.def
 }

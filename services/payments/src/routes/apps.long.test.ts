@@ -19,7 +19,7 @@ const post = (options: { payload?: string | object; headers?: Record<string, str
 const ID = expect.stringMatching(/^[0-9a-f]{24}$/)
 const KEY = expect.stringMatching(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
 
-/** Asks a service for an app whose registration is not open. */
+/** Requests an app from a service on which registration is not open. */
 const ask = async (registration: 'closed' | 'invited', payload: object) => {
   const { deps } = payments
   const other = await buildApp({ ...deps, config: { ...deps.config, registration } })
@@ -175,7 +175,7 @@ it('429: counts refused registrations as failures, and guesses no code beyond th
   expect(outcomes.splice(0)).toEqual([invalid, invalid, invalid])
   for (const code of ['a', 'b', 'c', 'd']) outcomes.push(await register({ code }))
   expect(outcomes.splice(0)).toEqual([UNINVITED, UNINVITED, UNINVITED, refusals.rateLimited])
-  // A right guess is refused too, and its code stays good.
+  // The service also refuses correct codes. They are not used up.
   for (const code of codes) outcomes.push(await register({ code }))
   expect(outcomes).toEqual(codes.map(() => refusals.rateLimited))
   await limited.close()

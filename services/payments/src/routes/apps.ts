@@ -9,18 +9,18 @@ import { registerApp } from '../use-cases/register-app.ts'
 
 const CODE_LENGTH_MAX = 255
 
-/** `code` counts only where registration is by invitation. */
+/** `code` is used only if registration is by invitation. */
 const AppBody = z.object({ name: name().optional(), code: text().max(CODE_LENGTH_MAX).optional() })
 
 const REFUSED: ReadonlySet<unknown> = new Set([registrationClosed.code, registrationInvited.code])
 
-/** Makes an app. Needs no credentials, and ignores them (reference: Registration). */
+/** Creates an app. Needs no credentials, and ignores them (reference: Registration). */
 export const appsRoutes: Routes = async (app) => {
   const { apps, failures } = app.deps.rateLimits
   const limits = limitEffects(app, 'apps')
   const guesses = limitEffects(app, 'failure')
   const refuseFailure = refuseBeyond(app, 'failure', failures)
-  /** A refused registration is a guess of a code, and uses up no app of its address. */
+  /** Counts a refused registration as a guess of a code. It does not count as a new app of the address. */
   const countRefusal = async (error: unknown, ip: string): Promise<never> => {
     if (error instanceof Error && 'code' in error && REFUSED.has(error.code)) await refuseFailure(ip)
     throw error
@@ -30,7 +30,7 @@ export const appsRoutes: Routes = async (app) => {
     {
       onRequest: async ({ ip }) => {
         await limits.requireLeft([{ limit: apps, key: ip }])
-        // Beyond the limit no guess is judged, so none can be right.
+        // Beyond the limit the service does not check codes, so a correct guess does not help an attacker.
         if (app.deps.config.registration !== 'open') await guesses.requireLeft([{ limit: failures, key: ip }])
       },
       schema: {

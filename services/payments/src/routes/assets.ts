@@ -27,7 +27,7 @@ const TYPES = {
 
 const ASSETS_FOLDER = join(import.meta.dirname, '../pages/assets')
 
-/** Every file that pages load, by its name, read once. The style of all pages is above that of payments. */
+/** Every file that pages load, by name, read once at the start. The stylesheet of all pages precedes that of payments. */
 const assets: ReadonlyMap<string, Asset> = new Map(
   Object.entries(TYPES).map(([name, type]) => [
     name,
@@ -40,7 +40,7 @@ const assetAnswer: unknown = {
   content: { 'text/css': { schema: z.string() }, 'text/javascript': { schema: z.string() } },
 }
 
-/** `GET /assets/:name`: styles and scripts are files, because the policy of the pages allows none inside a page. */
+/** `GET /assets/:name`. The pages need files, because their content security policy forbids inline styles and scripts. */
 export const assetsRoutes: Routes = async (app) => {
   app.get(
     '/assets/:name',

@@ -6,7 +6,7 @@ import { errorAnswers } from '../error-body.ts'
 import type { Routes } from '../plugins/read-request.ts'
 import { pathId } from '../requests/fields.ts'
 
-/** One saved card (reference: Kept cards). */
+/** Reads one saved card (reference: Kept cards). */
 export const cardsRoutes: Routes = async (app) => {
   app.get(
     '/cards/:cardId',

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startPayments, type TestPayments } from '../../test/payments-app.ts'
 
-/** The levels of a line that asks nobody to act: info and warn. */
+/** The levels of log lines that need no action: info and warn. */
 const QUIET: readonly unknown[] = [30, 40]
 const lines: Record<string, unknown>[] = []
 let payments: TestPayments
@@ -38,7 +38,7 @@ it.each([
   await payments.app.inject(url)
   await payments.app.inject({ method: 'HEAD', url, headers })
   await payments.app.inject({ url, headers: { ...headers, 'if-none-match': answered.etag ?? '"none"' } })
-  // A path that is not there is a warning: / for programs, and /metrics, which has an address of its own.
+  // A request for an unknown path is logged as a warning. `/` is unknown for programs, and `/metrics` has its own address.
   expect(lines.map(({ level, msg }) => [msg, QUIET.includes(level)])).toEqual(
     Array.from({ length: 4 }, () => ['request', true]),
   )

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { errorAnswersWithoutLimit } from '../error-body.ts'
 import type { Routes } from '../plugins/read-request.ts'
 
-/** 200 while the process lives. `GET /ready` tells whether it can serve. */
+/** Returns 200 while the process runs. `GET /ready` says whether the process can serve requests. */
 export const healthRoutes: Routes = async (app) => {
   app.get(
     '/health',

@@ -12,7 +12,7 @@ const frontPage = renderServicePage({
   readme: 'services/payments/README.md',
 })
 
-/** The vault, at the root of the host of PAYMENTS_VAULT_HOST, where official clients post (reference: Checkout). */
+/** Serves the vault at the root of the host PAYMENTS_VAULT_HOST, to which official clients post (reference: Checkout). */
 export const vaultHostRoutes: Routes = async (app) => {
   const { vaultHost } = app.deps.config.checkout
   if (vaultHost === undefined) return
@@ -31,15 +31,14 @@ export const vaultHostRoutes: Routes = async (app) => {
   )
 }
 
-/** The host at which `GET /` is registered. */
 interface HomeOptions {
-  /** The host of PAYMENTS_POS_URL. Undefined: all other hosts. */
+  /** The host of PAYMENTS_POS_URL. If `undefined`, `GET /` is registered for all other hosts. */
   readonly linkHost: string | undefined
 }
 
 /**
- * `GET /`: what a browser shows at the address of the service. At the host of links it is also the payment page (reference:
- * Payment links).
+ * `GET /`: the page that a browser shows at the address of the service. At the host of payment links it also serves the payment
+ * page (reference: Payment links).
  */
 export const homeRoutes: FastifyPluginAsync<HomeOptions> = async (app, { linkHost }) => {
   const schema = {
@@ -51,7 +50,7 @@ export const homeRoutes: FastifyPluginAsync<HomeOptions> = async (app, { linkHos
     security: [],
     response: { ...pageAnswers(200, 400), ...pageOrErrorAnswers(404, 500, 503) },
   }
-  // The API document has one operation for a path.
+  // The API document allows only one operation per path and method, so hide the second route.
   const options = linkHost === undefined ? { schema } : { ...atHost(linkHost), schema: { ...schema, hide: true } }
   app.get('/', options, async (request, reply) => {
     const isLink = linkHost !== undefined && request.url.includes('?')
@@ -62,12 +61,12 @@ export const homeRoutes: FastifyPluginAsync<HomeOptions> = async (app, { linkHos
   })
 }
 
-/** Whether a client is a browser, which is shown the front page while the documents are switched on. */
+/** Returns whether a browser gets the front page: the documents are enabled and the client prefers a page. */
 function asksForFrontPage({ server, headers }: FastifyRequest): boolean {
   return server.documentPages !== undefined && wantsPage(headers.accept)
 }
 
-/** The options of a route that exists at one host, with any port. */
+/** Returns the options of a route that exists only at one host, with any port. */
 function atHost(host: string) {
   return { constraints: { host: new RegExp(`^${host.replaceAll('.', '\\.')}(:\\d+)?$`, 'i') } }
 }

@@ -28,15 +28,15 @@ afterAll(async () => {
 })
 
 const NAME = '<script>alert("x")</script> & Co'
-/** The name as a page writes it. */
+/** The name, escaped as in a page. */
 const SHOWN_NAME = '&lt;script&gt;alert(&quot;x&quot;)&lt;/script&gt; &amp; Co'
-/** The title of a page, below the icon. */
+/** Returns the title of a page, below the icon. */
 const titled = (title: string) =>
   `<div class="title"><svg viewBox="0 0 16 16" aria-hidden="true"><path d="M1 3h14v3h-2l1 8h-3l-1-8H6l-1 8H2l1-8H1z"/></svg><h1>${title}</h1></div>`
-/** The address that `invite` invites, as a page writes it. */
+/** Returns the address that `invite` invites, escaped as in a page. */
 const addressOf = (merchantId: string) => `<span class="address">o&#39;${merchantId}@<wbr>example.<wbr>com</span>`
 
-/** Invites somebody to a new merchant, and answers the path of the link. */
+/** Invites a user to a new merchant, and returns the path of the link. */
 async function invite(): Promise<{ merchantId: string; path: string; token: string }> {
   const { id } = await createTestMerchant(payments, member, { name: NAME })
   const url = `/merchants/${id}/users`
@@ -234,7 +234,7 @@ ${titled('This invitation has expired')}
     const token = 'x'.repeat(43)
     const url = path.replace('TOKEN', token)
     const read = await get(url)
-    // Some of these paths are those of an invitation in other words.
+    // Some of these paths are other spellings of the path of an invitation.
     if (isOwn) expectMissing(read)
     else expect(statusAndBody(read)).toEqual([404, errorBodies.endpointNotFound])
     const written = await payments.app.inject({ method: 'PUT', url })

@@ -13,11 +13,11 @@ import { pathText } from '../requests/fields.ts'
 import { acceptInvitation } from '../use-cases/accept-invitation.ts'
 
 const InvitationParams = z.object({ token: pathText() })
-/** The URL of the page is a secret, so no other site may learn it. */
+/** The URL of the page is a secret, so these headers keep it from other sites. */
 const PAGE_HEADERS = pageHeaders()
 
 /**
- * The page that the link in an invitation mail opens. Guesses of its token count as failed authentications
+ * Serves the page that the link in an invitation mail opens. A request with a wrong token counts as a failed authentication
  * (reference: Invitations).
  */
 export const invitationsRoutes: Routes = async (app) => {
@@ -62,7 +62,7 @@ export const invitationsRoutes: Routes = async (app) => {
     async ({ input, params: { token } }, reply) => {
       requireValues(input)
       const invitation = await acceptInvitation(app.deps, token)
-      // An accepted invitation redirects to its page, so that a reload does not send the form again. The URL may end in a slash.
+      // Redirect after acceptance, so that a reload does not send the form again. The URL may end in a slash.
       if (invitation?.state !== 'accepted') return show(invitation, reply)
       return reply.code(303).headers(PAGE_HEADERS).header('location', `/invitations/${token}`).send()
     },
@@ -77,8 +77,8 @@ interface InvitationPage {
 type ShownServer = Pick<PaymentsConfig['server'], 'docsEnabled'>
 
 /**
- * The page of an invitation; undefined when there is none. A button accepts it: programs that scan mails open links, and must
- * not accept anything.
+ * Returns the page of an invitation, or a page with status 404 if there is none. A button accepts the invitation, because
+ * programs that scan mails open links and must not accept anything.
  */
 function invitationPage(invitation: Invitation | undefined, server: ShownServer): InvitationPage {
   if (!invitation) return page(404, 'There is no such invitation', [NO_INVITATION])
@@ -90,7 +90,7 @@ function invitationPage(invitation: Invitation | undefined, server: ShownServer)
   return page(200, `Look after ${merchant}?`, [text], ACCEPT)
 }
 
-/** The page that tells a new member where their access works, because the service has no page for members. */
+/** Returns the page that tells a new member where they can use their access. The service itself has no page for members. */
 function acceptedPage({ merchant, merchantId, email }: Invitation, { docsEnabled }: ShownServer): InvitationPage {
   const docs = html`<p><a href="/docs">The API documentation</a> shows what else members may do.</p>`
   const address = addressOf(email)

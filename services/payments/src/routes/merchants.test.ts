@@ -36,7 +36,7 @@ const inject = (method: 'GET' | 'POST' | 'PUT', url: string, payload?: object | 
   })
 const required = (field: string) => ({ field, message: 'is required', code: 'REQUIRED' })
 
-/** The merchant that `merchantBody` makes, with the members that the server chose. */
+/** Returns the merchant that a request with `merchantBody` creates, including the fields that the server sets. */
 function expected(id: string, changes: object = {}) {
   return {
     id,

@@ -11,10 +11,10 @@ import { MerchantBody, toNewMerchant } from '../requests/merchant-body.ts'
 import { createMerchant } from '../use-cases/create-merchant.ts'
 import { updateMerchant } from '../use-cases/update-merchant.ts'
 
-/** The API document says readOnly: answers have it, and a request gains nothing by it. */
+/** A field that requests may repeat without effect. The API document marks it as `readOnly`. */
 const anything = () => z.unknown().optional().meta({ readOnly: true })
 
-/** The immutable members of a merchant. A client may send them back when they are equal. */
+/** The immutable fields of a merchant. A client may send them back if the values are unchanged. */
 const FixedMembers = z.object({
   id: anything(),
   key: anything(),
@@ -98,14 +98,14 @@ function toChanges({ name, email, descriptor }: z.output<typeof MerchantChangesB
   return { name, email, descriptor }
 }
 
-/** Replaces values that cannot be stored. It equals no stored value. */
+/** Replaces values that cannot be stored. It differs from every stored value. */
 const UNLIKE_ANY = 0
-/** Texts that are trimmed when a merchant is made. */
+/** The fields that are trimmed when a merchant is created. */
 const TRIMMED: ReadonlySet<string> = new Set(['currency', 'website', 'company.country', 'bank.holder'])
 
 /**
- * Reads the immutable members of a body as they would have been stored, by path: `{ 'company.country': 'DK' }`. Absent
- * ones are left out.
+ * Reads the immutable fields of a body in the form in which they are stored, by path: `{ 'company.country': 'DK' }`. Omits absent
+ * fields.
  */
 function readFixedMembers(body: unknown): Readonly<Record<string, string | boolean | number>> {
   const { company, bank, ...members } = FixedMembers.safeParse(body).data ?? {}

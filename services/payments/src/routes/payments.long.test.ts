@@ -24,7 +24,7 @@ let payments: TestPayments
 let browser: Browser
 let app: TestApp
 let merchant: { id: string; key?: unknown }
-/** How far the clock of the service is ahead. */
+/** The hours by which the clock of the service is ahead. */
 let hoursAhead = 0
 beforeAll(async () => {
   payments = await startPayments({ now: () => new Date(Date.now() + hoursAhead * 3_600_000) })
@@ -292,7 +292,7 @@ describe('POST /payments', () => {
     }
   })
 
-  /** Orders of which each has one fault fewer, in the order in which the faults are judged. */
+  /** Orders with faults. Each order lacks the first fault of the previous order, in the order of the checks. */
   async function faultyOrders() {
     const bad = {
       integration: { key: UNKNOWN_KEY },
@@ -417,7 +417,7 @@ describe('POST /payments with an Idempotency-Key', () => {
 
   const KEY_USED = refusedOrder(REQUEST_INVALID, 'Idempotency-Key was used with another body')
   const refusedAs = (scheme: string) => newOrder({ test: { card: { scheme } } })
-  /** An order that only waits for its authorization. */
+  /** Completes all steps of an order except its authorization. */
   const readyOrder = async (changes: object = {}) => {
     const order = await newOrder(changes)
     return { ...order, hints: (await walk(browser, order, { until: 'tds-challenge' })).hints }

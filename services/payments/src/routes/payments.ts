@@ -10,7 +10,7 @@ import { pay } from '../use-cases/pay.ts'
 
 const PaidView = z.object({ authorizationId: z.string(), transactionId: z.string() })
 
-/** `POST /payments`: the order of a customer (reference: Orders). */
+/** `POST /payments`: pays the order of a customer (reference: Orders). */
 export const paymentsRoutes: Routes = async (app) => {
   app.post(
     '/payments',

@@ -17,10 +17,10 @@ afterAll(() => payments.close())
 const get = (url: string, headers = {}) => payments.app.inject({ method: 'GET', url, headers })
 const open = (parameters: Record<string, string> = {}, headers = {}) =>
   get(`/pos?${new URLSearchParams({ key: String(shop.key), test: '1', ...parameters })}`, headers)
-/** The page of a link that cannot be paid. */
+/** Returns the text of the page for a link that cannot be paid. */
 const problemText = (reason: string) =>
   `This payment link does not work ${reason} Nothing was charged. Please ask the shop for a new link.`
-/** The page that asks for an amount, in Danish, with what is wrong with the last one. */
+/** Returns the text of the page that asks for an amount, in Danish. `problem` says what is wrong with the last amount. */
 const amountText = (problem: string) =>
   `Testtilstand: der flyttes ingen penge. Betal til Corner &lt;Shop&gt; &amp; Co Hvor meget vil du betale? Beløb i EUR ${problem} Fortsæt`
 const post = (payload: Record<string, string>) =>

@@ -17,7 +17,7 @@ import {
 import { type Routes, requireValues } from '../plugins/read-request.ts'
 
 const KEY_PATTERN = '(^|&)key=[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}(&|$)'
-/** The query of a link in a form. The API document says that it has a public key. */
+/** The query of a link in a form. The pattern for the API document states that it contains a public key. */
 export const LinkQuery = z.string().max(QUERY_LENGTH_MAX).meta({ pattern: KEY_PATTERN })
 
 const AmountBody = z.object({
@@ -25,7 +25,7 @@ const AmountBody = z.object({
   amount: z.string().max(TYPED_LENGTH_MAX).optional(),
 })
 
-/** The page of a payment link (reference: Payment links). */
+/** Serves the page of a payment link (reference: Payment links). */
 export const posRoutes: Routes = async (app) => {
   app.get(
     '/pos',
@@ -40,7 +40,7 @@ export const posRoutes: Routes = async (app) => {
     },
     showLink,
   )
-  // The amount that the customer typed goes into the URL of the link, and is judged there. So a reload sends no form.
+  // Redirect to the URL of the link with the typed amount, which is validated there. A reload then does not submit the form again
   app.post(
     '/pos',
     {
@@ -66,9 +66,9 @@ export const posRoutes: Routes = async (app) => {
 }
 
 /**
- * Turns a typed amount into the value of a link. What is no amount stays as it is, with a blank where a link would read it: an
- * entry such as 1.000 may be thousands, but a link may have zeros at its end. A card number, typed into the wrong field, must
- * not get into an address.
+ * Converts a typed amount to the `value` of a link. If the text is not an amount, returns it unchanged. If a link would accept
+ * that text as an amount, appends a blank so that the link rejects it. For example, 1.000 may mean a thousand to the customer,
+ * but a link reads it as 1. A card number typed into the wrong field must not become part of a URL, so the result is empty.
  */
 function toValue(typed: string, currency: string, locale: string): string {
   if (hasCardNumber(typed)) return ''
@@ -77,7 +77,7 @@ function toValue(typed: string, currency: string, locale: string): string {
   return readValue(typed, currency).verdict === 'read' ? `${typed} ` : typed
 }
 
-/** The page that asks for the card, or first for the amount. */
+/** Shows the page for the card. If the link has no amount, shows the page for the amount first. */
 export async function showLink(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   const query = linkQueryOf(request)
   const visit = visitOf(request, reply)

@@ -7,7 +7,7 @@ import { pathId } from '../requests/fields.ts'
 import { readTransaction } from '../transactions/transaction-repository.ts'
 import { TransactionView, viewTransaction } from '../transactions/transaction-view.ts'
 
-/** One transaction (reference: Reading transactions and lines). */
+/** Reads one transaction (reference: Reading transactions and lines). */
 export const transactionsRoutes: Routes = async (app) => {
   app.get(
     '/transactions/:transactionId',

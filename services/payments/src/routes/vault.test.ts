@@ -95,7 +95,7 @@ describe('POST /vault', () => {
       const none = { 'content-type': undefined, 'content-length': undefined }
       expect(response.headers).toEqual(jsonHeaders({ ...CHECKOUT_CORS, ...none }))
     }
-    // A preflight request ignores its body.
+    // The service ignores the body of a preflight request.
     const odd = await payments.app.inject({ method: 'OPTIONS', url: '/vault', payload: '"yes"' })
     expect([odd.statusCode, odd.body]).toEqual([204, ''])
     const other = await preflight('/merchants')

@@ -57,7 +57,7 @@ const SeedTransaction = z.strictObject({
   operations: z.array(operation).default([]),
 })
 
-/** The file of `payments seed`: objects with given ids and keys (reference: Seed files). */
+/** The content of a file for `payments seed`: objects with given ids and keys (reference: Seed files). */
 const SeedFile = z.strictObject({
   apps: z.array(SeedApp).default([]),
   merchants: z.array(SeedMerchant).default([]),
@@ -65,14 +65,13 @@ const SeedFile = z.strictObject({
 })
 
 export type SeedFile = z.infer<typeof SeedFile>
-/** An app of a seed file, with its key in clear text. */
 export type SeedApp = z.infer<typeof SeedApp>
-/** A merchant of a seed file, with the ids of the apps that are its members. */
+/** A merchant of a seed file, with the ids of its member apps. */
 export type SeedMerchant = z.infer<typeof SeedMerchant>
-/** A transaction of a seed file. `amount`: minor units. */
+/** A transaction of a seed file. `amount` is in minor units. */
 export type SeedTransaction = z.infer<typeof SeedTransaction>
 
-/** Reads the text of a file. @throws Error with one line for each field that is wrong */
+/** Parses the text of a seed file. @throws Error with one line for each invalid field */
 export function readSeedFile(content: string): SeedFile {
   const input = parse(content)
   const result = SeedFile.safeParse(input)

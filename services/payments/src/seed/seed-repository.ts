@@ -6,7 +6,7 @@ import type { Pricing } from '../merchants/pricing.ts'
 import type { SeedApp, SeedMerchant } from './seed-file.ts'
 import { createdOf } from './seed-transaction-repository.ts'
 
-/** An object of a seed file: its id, and the instant that the file gives it beside that of the id (RFC 3339). */
+/** An object of a seed file. The id contains a time of creation. `created` is a time from the file, in RFC 3339. */
 export interface SeedObject {
   readonly kind: 'app' | 'merchant' | 'transaction'
   readonly id: string
@@ -14,8 +14,8 @@ export interface SeedObject {
 }
 
 /**
- * The first object that is more than a minute ahead of the clock of the database. Undefined when there is none. A minute is
- * allowed, because the clock of another machine may be ahead, and so are the milliseconds of ids that it has made.
+ * Returns the first object whose time is more than one minute ahead of the database clock, or `undefined` if there is none. One
+ * minute is allowed, because the clock of the machine that generated the ids may be ahead.
  */
 export async function findLaterObject(
   db: Db,
@@ -29,7 +29,7 @@ export async function findLaterObject(
   return rows[0]
 }
 
-/** Inserts an app with its key, unless it exists. True for a new app. @throws Error when the key is another app's */
+/** Inserts an app with its key. `true` if the app is new. @throws Error if the key belongs to another app */
 export async function insertSeedApp(db: Db, app: SeedApp, mac: Buffer): Promise<boolean> {
   const { numInsertedOrUpdatedRows } = await db
     .insertInto('apps')
@@ -46,15 +46,15 @@ export async function insertSeedApp(db: Db, app: SeedApp, mac: Buffer): Promise<
   return numInsertedOrUpdatedRows === 1n
 }
 
-/** Values of a seeded merchant that the file does not contain. */
+/** The values of a seeded merchant that the file does not contain. */
 export interface MerchantDefaults {
   readonly claim: Claim
   readonly pricing: Pricing
 }
 
 /**
- * Inserts a merchant with its balance. Its tag comes from its id if the tag is free, otherwise it is random, and ids
- * below it then need an alias. An existing merchant stays as it is. True for a new merchant.
+ * Inserts a merchant with its balance, unless the merchant exists. Its tag is a part of its id if that tag is free. Otherwise the
+ * tag is random, and the ids of the merchant's objects need an alias. Returns `true` if the merchant is new.
  */
 export async function insertSeedMerchant(
   db: Db,
@@ -83,7 +83,7 @@ export async function insertSeedMerchant(
   return rows[0]?.isNew === true
 }
 
-/** Makes an app a member. @throws Error when there is no such app */
+/** Makes an app a member of a merchant. @throws Error if the app does not exist */
 export async function insertSeedMember(db: Db, merchantId: string, appId: string): Promise<void> {
   const app = await db.selectFrom('apps').select('id').where('id', '=', appId).executeTakeFirst()
   if (!app) throw new Error(`merchant ${merchantId}: there is no app ${appId}`)
@@ -94,7 +94,7 @@ export async function insertSeedMember(db: Db, merchantId: string, appId: string
     ON CONFLICT DO NOTHING`.execute(db)
 }
 
-/** The number of trail entries of a transaction. @throws Error when there is no such transaction */
+/** Returns the number of trail entries of a transaction. @throws Error if the transaction does not exist */
 export async function getTrailLength(db: Db, merchantId: string, id: string): Promise<number> {
   const { trail_length } = await db
     .selectFrom('transactions')

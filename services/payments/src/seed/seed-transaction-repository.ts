@@ -1,11 +1,11 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { Db } from '../database.ts'
 
-/** SQL for the instant in an id: its first eight digits are seconds since 1970. */
+/** Returns SQL for the time in an id. The first eight digits of an id are seconds since 1970. */
 export const createdOf = (id: string | RawBuilder<string>): RawBuilder<Date> =>
   sql<Date>`${sql.table('created_at')}(${sql.table('id_number')}(${id}))`
 
-/** A card as it is stored, with the scenario of the simulator. */
+/** A card in the form in which it is stored, with its scenario for the simulator. */
 export interface SeedInstrument {
   readonly id: string
   readonly encrypted: Buffer
@@ -13,35 +13,34 @@ export interface SeedInstrument {
   readonly mac: Buffer
   readonly bin: string
   readonly last4: string
-  /** `2066-08-31`. */
+  /** The last day on which the card is valid, such as `2066-08-31`. */
   readonly expiry: string
   readonly scheme: string | null
   readonly scenario: object
 }
 
-/** A transaction of a customer, authorized in full. `amount` is in minor units of its currency. */
+/** A customer's transaction, authorized in full. `amount` is in minor units of its currency. */
 export interface SeededTransaction {
   readonly id: string
   readonly merchantId: string
   readonly currency: string
   readonly amount: number
-  /** RFC 3339. Undefined: the instant in the id. */
+  /** In RFC 3339. If it is `undefined`, the time in the id is used. */
   readonly created: string | undefined
   readonly instrument: SeedInstrument
 }
 
-/** The columns of a merchant that its transactions need. */
 export interface SeedTenant {
   readonly tag: string
   readonly test: boolean
 }
 
-/** The tag of a merchant and whether it is a test merchant; undefined when there is none. */
+/** Returns the tag and the mode of a merchant, or `undefined` if the merchant does not exist. */
 export function findSeedMerchant(db: Db, id: string): Promise<SeedTenant | undefined> {
   return db.selectFrom('merchants').select(['tag', 'test']).where('id', '=', id).executeTakeFirst()
 }
 
-/** A new id below a merchant. @throws Error when the database made none, which is an error of `new_id` */
+/** Generates an id for an object of a merchant. @throws Error if `new_id` returns no id, which is a fault of that function */
 export async function callNewId(db: Db, { tag }: SeedTenant): Promise<string> {
   const { rows } = await sql<{ id: string }>`SELECT id FROM ${sql.table('new_id')}(${tag})`.execute(db)
   const [row] = rows
@@ -64,7 +63,7 @@ export interface SeedRows {
   readonly card: string
 }
 
-/** Returns a transaction and its card as JSON, as the SQL functions take them. */
+/** Converts a transaction and its card to the JSON that the SQL functions take. */
 export function seedRows({ id, currency, amount, created, instrument }: SeededTransaction): SeedRows {
   const { encrypted, keyId, mac, ...card } = instrument
   return {
@@ -73,12 +72,12 @@ export function seedRows({ id, currency, amount, created, instrument }: SeededTr
   }
 }
 
-/** The text from which PostgreSQL reads a bytea. */
+/** Formats bytes as text that PostgreSQL reads as `bytea`. */
 function hexOf(bytes: Buffer): string {
   return `\\x${bytes.toString('hex')}`
 }
 
-/** Inserts a transaction of a test merchant with its card, and records it. False when the merchant is live. */
+/** Inserts a transaction of a test merchant with its card. Returns `false` if the merchant is live. */
 export async function insertSeedTransaction(db: Db, seeded: SeededTransaction): Promise<boolean> {
   const { transaction, card } = seedRows(seeded)
   const { rows } = await sql<{ isSeeded: boolean }>`

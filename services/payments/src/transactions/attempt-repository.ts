@@ -2,7 +2,6 @@ import { sql } from 'kysely'
 import type { Db } from '../database.ts'
 import { listTenants } from '../merchants/each-merchant.ts'
 
-/** The identity of an attempt among the attempts of all merchants. */
 export interface AttemptKey {
   readonly merchantId: string
   readonly id: string
@@ -11,9 +10,9 @@ export interface AttemptKey {
 /** An attempt without a known outcome. `amount` is in minor units of `currency`. */
 export interface UnsettledAttempt extends AttemptKey {
   readonly kind: string
-  /** `sent`: the acquirer has not answered yet, or the process that asked it has ended. */
+  /** `sent`: the acquirer has not answered yet, or the process that called it has ended. */
   readonly state: 'sent' | 'unknown'
-  /** Null: the simulator. */
+  /** `null` stands for the simulator. */
   readonly acquirer: string | null
   readonly currency: string
   readonly amount: number
@@ -23,12 +22,12 @@ export interface UnsettledAttempt extends AttemptKey {
 const columns = sql`a.merchant_id AS "merchantId", a.id, a.kind, a.state, a.request ->> 'acquirer' AS acquirer,
   a.request ->> 'currency' AS currency, (a.request ->> 'amount')::float8 AS amount, a.created`
 
-/** Attempts without an outcome, oldest first, read without locks. With `state`, only attempts in that state. */
+/** Returns attempts without an outcome, oldest first. Takes no locks. With `state`, returns only attempts in that state. */
 export async function listUnsettledAttempts(
   db: Db,
   { state, ageSeconds, limit }: { readonly state?: 'sent'; readonly ageSeconds: number; readonly limit: number },
 ): Promise<readonly UnsettledAttempt[]> {
-  // Unknown attempts may stay for long, so the condition is one that the index answers.
+  // Unknown attempts may remain for a long time. So write the condition in a form for which PostgreSQL uses the index.
   const ofState = state === undefined ? sql`true` : sql`a.state = ${sql.lit(state)}`
   const { rows } = await sql<UnsettledAttempt>`
     SELECT ${columns} FROM ${sql.table('attempts')} a
@@ -44,7 +43,7 @@ export async function countUnknownAttempts(db: Db): Promise<number> {
   return rows[0]?.count ?? 0
 }
 
-/** The attempt, if its outcome is unknown; else undefined. */
+/** Returns the attempt if its outcome is unknown, otherwise `undefined`. */
 export async function findUnknownAttempt(
   db: Db,
   { merchantId, id }: AttemptKey,
@@ -55,7 +54,7 @@ export async function findUnknownAttempt(
   return rows[0]
 }
 
-/** The attempt with an id, of any merchant, if its outcome is unknown; else undefined. */
+/** Searches all merchants for an attempt by its id. Returns the attempt if its outcome is unknown, otherwise `undefined`. */
 export async function findUnknownAttemptById(db: Db, id: string): Promise<UnsettledAttempt | undefined> {
   for (const merchantId of await listTenants(db, id)) {
     const attempt = await findUnknownAttempt(db, { merchantId, id })
@@ -64,7 +63,7 @@ export async function findUnknownAttemptById(db: Db, id: string): Promise<Unsett
   return undefined
 }
 
-/** Sets the outcome of an unknown attempt. False when another process was first. */
+/** Sets the outcome of an unknown attempt. Returns `false` if another process has already set it. */
 export async function updateUnknownAttempt(
   db: Db,
   { merchantId, id }: AttemptKey,

@@ -6,25 +6,25 @@ import { type CallerColumns, callerRow } from '../access/caller.ts'
 import { type Judged, splitVerdict, type Verdict } from '../access/verdict.ts'
 import type { ScenarioChanges } from '../cards/scenario.ts'
 
-/** A charge of a card that was charged before. It has one of the two sources. */
+/** A charge of a card that was charged before. Exactly one of `transactionId` and `cardId` is set. */
 export interface Charge {
   readonly transactionId?: string | undefined
   readonly cardId?: string | undefined
   readonly currency: string
-  /** Minor units. */
+  /** In minor units. */
   readonly amount: number
   readonly descriptor?: string | undefined
   readonly custom?: object | undefined
   readonly reference?: string | undefined
 }
 
-/** `charge` is null to check access only. */
+/** `charge` is `null` if the call only checks access. */
 export interface BeginChargeCall extends CallerColumns {
   readonly merchantId: string
   readonly charge: Charge | null
-  /** The acquirers that this process knows. */
+  /** The names of the acquirers that are configured in this process. */
   readonly acquirers: readonly string[]
-  /** Days after which an exchange rate is too old for live money. */
+  /** The number of days after which an exchange rate is too old for live payments. */
   readonly rateAgeDaysMax: number
 }
 
@@ -46,17 +46,17 @@ interface BegunChargeRow {
   planned: boolean | null
 }
 
-/** An attempt to charge, with all that the acquirer is asked for it. */
+/** An attempt to charge, with the data for the request to the acquirer. */
 export interface Attempt {
   readonly id: string
-  /** Null: the simulator. */
+  /** `null` stands for the simulator. */
   readonly acquirer: string | null
   readonly descriptor: string
   readonly expired: boolean
   readonly instrument: {
     readonly id: string
     readonly encryptedPan: Buffer
-    /** Last day on which the card is valid: `2066-08-31`. */
+    /** The last day on which the card is valid, such as `2066-08-31`. */
     readonly expiry: string
     readonly scheme: string | null
     readonly scenario: ScenarioChanges
@@ -66,17 +66,17 @@ export interface Attempt {
 }
 
 /**
- * The end of a charge: a transaction, or the number of a processing error. `failedId`: the failed
- * transaction, unless repeated.
+ * The end of a charge: a transaction, or the number of a processing error. `failedId` is the failed transaction. It is
+ * `undefined` for a repeated request.
  */
 export type ChargeEnd =
   | { readonly verdict: 'charged'; readonly transactionId: string }
   | { readonly verdict: 'refused'; readonly errorCode: number; readonly failedId: string | undefined }
 
 /**
- * `begun`: the acquirer is to be asked. `ended`: an earlier request has ended the charge, or the merchant may
- * not make it. `unknown-source`: the merchant has no such payment or card. `no-rate`, `stale-rate`: there is
- * no exchange rate, or it is too old for live money.
+ * `begun`: the service must ask the acquirer. `ended`: an earlier request has ended the charge, or the merchant may not make it.
+ * `unknown-source`: the merchant has no such payment or card. `no-rate`: no exchange rate exists. `stale-rate`: it is too old for
+ * live payments.
  */
 export type BegunCharge =
   | { readonly verdict: 'begun'; readonly attempt: Attempt }
@@ -91,7 +91,7 @@ const beginQuery = prepare(
     FROM ${sql.table('begin_charge')}(${callerRow(p)}, ${p.merchantId}, ${p.charge}, ${p.acquirers}) f`,
 )
 
-/** Judges a charge and writes its attempt, before the acquirer is asked. */
+/** Checks a charge and stores its attempt, before the service asks the acquirer. */
 export async function callBeginCharge(pools: Pools, input: BeginChargeCall): Promise<Judged<BegunCharge>> {
   const charge = input.charge && { ...input.charge, rateAgeDaysMax: input.rateAgeDaysMax }
   const row = await pools.write.one(beginQuery, { ...input, charge })
@@ -108,12 +108,12 @@ function toBegunCharge(row: BegunChargeRow): BegunCharge | undefined {
   return attempt && { verdict: 'begun', attempt }
 }
 
-/** The attempt of a charge, and the columns that the acquirer's answer gives it. */
+/** The attempt of a charge and the columns to set from the acquirer's answer. */
 export interface FinishChargeCall {
   readonly merchantId: string
   readonly attemptId: string
   readonly outcome: 'approved' | 'declined' | 'unknown'
-  /** The processing error; null when approved. */
+  /** The number of the processing error. `null` if the charge is approved. */
   readonly errorCode: number | null
   readonly acquirerRef: string | null
 }
@@ -126,7 +126,7 @@ const finishQuery = prepare(
     )`,
 )
 
-/** Writes the transaction of an attempt. Undefined when another process has called the attempt unknown before. */
+/** Writes the transaction of an attempt. Resolves to `undefined` if another process has already marked the attempt as unknown. */
 export async function callFinishCharge(pools: Pools, input: FinishChargeCall): Promise<string | undefined> {
   return (await pools.write.one(finishQuery, input)).transaction_id ?? undefined
 }

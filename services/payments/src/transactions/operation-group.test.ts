@@ -26,13 +26,13 @@ const withKey = (key: string, fingerprint = 1): Partial<Operation> => ({
   idempotentRequest: { method: 'POST', path: '/x', key, fingerprint: Buffer.alloc(32, fingerprint) },
 })
 
-/** The members of the operations that the stub reads. */
+/** The fields of operations that the stub reads. */
 const Operations = z.array(z.object({ transactionId: z.string() }))
 
-/** A group whose database calls end when the test ends them. `begun` lists the calls that have begun. */
+/** Creates a group whose database calls end only when the test ends them. `begun` lists the calls that have begun. */
 function controlledGroup(changes: Partial<OperationGroupOptions> = {}) {
   const begun: { ids: string[]; done: () => void; fail: (error: Error) => void }[] = []
-  /** Takes the operations as the JSON of the statement, and answers with the JSON of its rows. */
+  /** Takes the operations as the JSON of the statement and returns the rows as JSON. */
   const begin = (operations: string) =>
     new Promise<string>((resolve, reject) => {
       const ids = Operations.parse(JSON.parse(operations)).map(({ transactionId }) => transactionId)
@@ -56,12 +56,12 @@ function controlledGroup(changes: Partial<OperationGroupOptions> = {}) {
   return { begun, run: group.run }
 }
 
-/** For operations whose answer the test does not await. */
+/** Ignores the answer of an operation and its error. */
 const abandon = (answer: Promise<unknown>) => void answer.catch(() => {})
 
 const turn = () => new Promise((resolve) => setImmediate(resolve))
 
-/** The error of PostgreSQL for a lock that was not granted in time. The statement has had no effect. */
+/** Returns the error of PostgreSQL for a lock timeout. The statement has had no effect. */
 const lockTimeout = () => Object.assign(new pg.DatabaseError('lock timeout', 0, 'error'), { code: '55P03' })
 
 describe('createOperationGroup', () => {

@@ -16,7 +16,7 @@ import type { EntryRefusal } from './refuse-entry.ts'
 import type { OperationKind, Transaction } from './transaction.ts'
 import { type TransactionColumns, toTransaction, transactionColumns } from './transaction-columns.ts'
 
-/** A capture, refund or void that a client asks for. `amount` is positive, in minor units of the transaction's currency. */
+/** A capture, refund or void that a client requests. `amount` is positive, in minor units of the transaction's currency. */
 export interface Operation extends Credentials {
   readonly kind: OperationKind
   readonly transactionId: string
@@ -28,12 +28,12 @@ export interface Operation extends Credentials {
   readonly idempotentRequest: IdempotentRequest | undefined
 }
 
-/** A capture, refund or void that an operator asks for, of a transaction of this merchant. */
+/** A capture, refund or void of a merchant's transaction that an operator requests. */
 export interface OperatorOperation extends Omit<Operation, keyof Credentials | 'idempotentRequest'> {
   readonly merchantId: string
 }
 
-/** The transaction after the operation (for a repeat, as it was after the first request), or why nothing was done. */
+/** The transaction after the operation, or after the first request if it is repeated, or why nothing was done. */
 export type OperationOutcome =
   | { readonly verdict: 'done'; readonly transaction: Transaction }
   | { readonly verdict: 'refused'; readonly refusal: EntryRefusal }
@@ -42,41 +42,40 @@ export type OperationResult = Judged<OperationOutcome>
 
 /** The exchange rates that captures may use. */
 export interface RateTerms {
-  /** The share by which an exchange is lessened, in basis points. */
+  /** The margin that is deducted from an exchange, in basis points. */
   readonly marginBasisPoints: number
-  /** With an older rate, captures of live merchants are refused. */
+  /** Captures of live merchants are refused if the rate is older than this number of days. */
   readonly ageDaysMax: number
 }
 
-/** The database, and what one call of it may contain. */
+/** The database pools, the metrics, and the limits of one batch. */
 export interface OperationGroupOptions {
   readonly pools: Pick<Pools, 'write'>
   readonly meter: Meter
   readonly terms: RateTerms
-  /** `merchant`: a batch contains operations of one merchant only. */
+  /** If it returns `merchant`, a batch contains operations of one merchant only. */
   readonly scope: () => 'any' | 'merchant'
 }
 
-/** The way of captures, refunds and voids to the database. Operations that arrive together go in one call. */
+/** Sends captures, refunds and voids to the database. Operations that arrive at the same time share one call. */
 export interface OperationGroup {
   /**
    * Carries out an operation.
-   * @throws serverBusy before anything is done, when it would wait for more than 5 s; conflict instead, when the request
-   * that it repeats is still running by then
+   * @throws serverBusy if the operation would wait for more than 5 s. Nothing has been done. Throws conflict instead if the first
+   * request with the same Idempotency-Key is still running then.
    */
   readonly run: (operation: Operation) => Promise<OperationResult>
-  /** Carries out an operation of an operator in the transaction of their change, alone. No membership is judged. */
+  /** Carries out an operator's operation in their database transaction, without batching or a membership check. */
   readonly runForOperator: (trx: Trx, operation: OperatorOperation) => Promise<OperationResult>
 }
 
 const BATCH_OPERATIONS_MAX = 128
 
 /**
- * Returns the way of all captures, refunds and voids of this process to the database. Operations that arrive
- * while batches are under way go together in the next one. A batch contains each transaction once, so a
- * repeat with the same Idempotency-Key waits here until the first request has ended, and then finds in the
- * database what that left. Other processes do the same, so correctness depends on the locks of the database
- * alone (reference: Batches, Idempotency-Key).
+ * Creates the group through which all captures, refunds and voids of this process go to the database. Operations that arrive
+ * while batches are running share the next batch. A batch contains each transaction only once. So a repeated request with the
+ * same Idempotency-Key waits here until the first request has ended, and then finds its result in the database. Other processes
+ * run their own batches, so correctness depends only on the locks of the database (reference: Batches, Idempotency-Key).
  */
 export function createOperationGroup({ pools, meter, terms, scope }: OperationGroupOptions): OperationGroup {
   const count = createCounters(meter)
@@ -122,7 +121,7 @@ function isServerBusy(error: unknown): boolean {
   return error instanceof HttpError && error.code === serverBusy.code
 }
 
-/** A name that requests of one client share when they have the same Idempotency-Key and body. Undefined without a key. */
+/** A name that a client's requests with the same Idempotency-Key and body share. `undefined` without a key. */
 function nameOf({ keyMac, userEmail, idempotentRequest }: Operation): string | undefined {
   if (!idempotentRequest) return undefined
   const { path, key, fingerprint } = idempotentRequest
@@ -137,7 +136,7 @@ type OperationRow = TransactionColumns & {
 
 interface RunOperationsCall extends RateTerms {
   readonly operations: string
-  /** Any transaction of the operations: all have the same merchant where the database is distributed. */
+  /** The id of any transaction of the operations. In a distributed database, all operations have the same merchant. */
   readonly transactionId: string
 }
 
@@ -158,7 +157,7 @@ const runQuery = routeByTenant(
 )
 
 /**
- * Carries out operations on different transactions: all of them are committed, or, when the call fails, none. Results are in
+ * Carries out operations on different transactions. All operations are committed, or none if the call fails. The results are in
  * the order of the operations.
  */
 export async function callRunOperations(

@@ -10,10 +10,10 @@ export interface AttemptForOperator {
   readonly created: Date
   readonly amount: number
   readonly currency: string
-  /** Null: the simulator. */
+  /** `null` stands for the simulator. */
   readonly acquirer: string | null
   readonly state: 'sent' | 'approved' | 'declined' | 'unknown' | 'reversed'
-  /** The transaction that it became, of a payment by a customer. */
+  /** The transaction of the attempt, for a payment by a customer. */
   readonly transactionId: string | null
 }
 
@@ -27,7 +27,7 @@ const unknownAttempts = listOfAll<AttemptForOperator>('unknown_attempts', {
   columns,
   join,
   filters: [],
-  // `IN` follows from the second condition. The planner uses the partial index of open attempts only when it is written out.
+  // The second condition implies the `IN` condition. The planner uses the partial index of open attempts only if both are written
   flags: { unknown: sql`r.state IN ('sent', 'unknown') AND r.state = 'unknown'` },
 })
 
@@ -42,7 +42,7 @@ const attempts = listOfAll<AttemptForOperator>('attempts_by_id', {
   filters: ['merchant_id', 'id'],
 })
 
-/** An attempt of a merchant, whatever became of it. Undefined for an unknown one. */
+/** Returns an attempt of a merchant in any state, or `undefined` if it does not exist. */
 export async function findAttemptForOperator(
   pools: Pools,
   { merchantId, id }: { readonly merchantId: string; readonly id: string },

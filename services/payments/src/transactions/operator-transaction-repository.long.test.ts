@@ -16,7 +16,7 @@ import { HIGHEST, LOWEST } from '../pagination/page-query.ts'
 import { findTransactionsOfAll, type TransactionSearch } from './operator-transaction-repository.ts'
 
 const POPULAR = 6_000
-/** Merchants that have one transaction each, so that PostgreSQL expects few of a merchant. */
+/** The number of merchants with one transaction each. They make PostgreSQL estimate few transactions per merchant. */
 const OTHERS = 20
 const LIMIT = 25
 
@@ -39,8 +39,8 @@ beforeAll(async () => {
 afterAll(() => payments.close())
 
 /**
- * Inserts payments as another one. Every other one is in EUR, of one card and for one order, or in DKK, of a card of its own
- * and for another order. The three oldest are in USD.
+ * Inserts copies of a payment. Every second copy is in EUR, with the same card and the same reference. The others are in DKK,
+ * with a card of their own and another reference. The three oldest are in USD.
  */
 async function insertMore(id: string, first: number, last: number): Promise<void> {
   const more = sql`SELECT made.*
@@ -57,13 +57,13 @@ async function insertMore(id: string, first: number, last: number): Promise<void
 
 type Asked = Partial<Pick<TransactionSearch, 'search' | 'merchantId' | 'flags' | 'below' | 'limit'>>
 
-/** The newest that are asked for. */
+/** Returns the input for the newest page of a search. */
 function pageOf(asked: Asked): TransactionSearch {
   const page = { limit: LIMIT, above: LOWEST, below: HIGHEST, search: undefined, merchantId: undefined }
   return { ...page, order: 'newest-first', ...asked }
 }
 
-/** Reads a page. @returns its ids, and how many rows of transactions were looked at for it */
+/** Reads a page. @returns the ids of the page and the number of rows that PostgreSQL read from `transactions` */
 async function readPage(asked: Asked, order: TransactionSearch['order'], from: TestPayments = payments) {
   const read = (pools: Pools) => findTransactionsOfAll(pools, { ...pageOf(asked), order })
   const { found, rows } = await countRowsRead(from, 'transactions', read)
@@ -121,7 +121,7 @@ describe('a search among many transactions of one amount', () => {
     for (const order of ['newest-first', 'oldest-first'] as const) {
       const { ids, rows } = await readPage(asked, order)
       expect(ids).toHaveLength(count)
-      // Two currencies, and what the newest rows have beside an amount that every other one has.
+      // Two currencies, and newer rows that do not match, because only every second row has the amount.
       expect(rows).toBeLessThanOrEqual(6 * LIMIT)
     }
   })
@@ -183,7 +183,7 @@ describe('a search for an amount in every currency', () => {
   })
 })
 
-/** Notes the names of queries of the read pool. */
+/** Returns pools that record the names of the queries of the read pool. */
 function noting(pools: Pools, sent: string[]): Pools {
   const { read } = pools
   const note = <Query extends { readonly name: string }>(query: Query) => {

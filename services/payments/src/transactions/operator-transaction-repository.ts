@@ -14,11 +14,11 @@ import {
   transactionColumns,
 } from './transaction-columns.ts'
 
-/** A transaction in a page of operators, before it is read. */
+/** A transaction in a page for operators, before its columns are read. */
 interface FoundTransaction {
   readonly id: string
   readonly merchantId: string
-  /** The number of entries of its trail. */
+  /** The number of entries of the transaction's trail. */
   readonly trailLength: number
 }
 
@@ -26,13 +26,13 @@ interface FoundTransaction {
 export interface TransactionSearch extends Omit<ListOfAllInput, 'filters' | 'flags'> {
   readonly flags?: { readonly test?: boolean | undefined; readonly successful?: boolean | undefined }
   readonly merchantId: string | undefined
-  /** An id, the last four digits of a card, an amount (console reference: Search by amount) or a reference, each whole. */
+  /** A whole id, last four card digits, amount (console reference: Search by amount) or reference. */
   readonly search: string | undefined
 }
 
 type SearchColumn = 'id' | 'last4' | 'amount' | 'reference'
 
-/** The source of a list by a column, or by none. */
+/** Returns the source of a list that is filtered by the given columns. */
 function sourceBy(...columns: readonly SearchColumn[]) {
   return {
     table: 'transactions',
@@ -48,7 +48,7 @@ function listBy(name: string, ...columns: readonly SearchColumn[]): ListOfAll<Fo
 
 const listAll = listBy('all_transactions')
 
-/** The possible meanings of a text as a whole value, and the list that has its rows. An index serves each. */
+/** The possible meanings of a search text, each with the list that finds it. An index supports each list. */
 const SEARCHES = [
   { column: 'id', form: ID_FORM, list: listBy('found_by_id', 'id') },
   { column: 'last4', form: /^\d{4}$/, list: listBy('found_by_last4', 'last4') },
@@ -56,8 +56,8 @@ const SEARCHES = [
 ] as const
 
 /**
- * The transactions of a page of operators. A text that may be several things, such as `1000`, finds what each of them finds. One
- * condition for all would have the database read and sort every transaction that it fits.
+ * Returns a page of transactions for operators. A text with several possible meanings, such as `1000`, returns the results of all
+ * of them. Each meaning has its own query. With one query for all, PostgreSQL would read and sort every matching transaction.
  */
 export async function findTransactionsOfAll(
   pools: Pools,
@@ -78,8 +78,8 @@ export async function findTransactionsOfAll(
 }
 
 /**
- * The mode that a search must still ask for. A merchant has one mode, so beside a merchant the mode decides
- * nothing, or all: a search for the other one would walk all rows of the merchant, and find none.
+ * Returns the mode by which the search must still filter. A merchant has only one mode, so for a merchant the filter matches all
+ * rows or none. A search for the other mode would scan all rows of the merchant and find none.
  */
 async function leaveOpen(
   pools: Pools,
@@ -92,8 +92,8 @@ async function leaveOpen(
 const listByMoney = listOfAny<FoundTransaction>('found_by_money', 'currency', sourceBy('amount'))
 
 /**
- * The transactions of an amount in any of some currencies. Anybody may pay an amount in all of them, so one statement asks for
- * many, and each further one only for what may still come into the page.
+ * Returns the transactions of an amount in any of the currencies. Customers may pay one amount in many currencies, so each
+ * statement reads up to `VALUES_MAX` currencies. Each further statement reads only rows that can still belong to the page.
  */
 async function listByAmount(
   pools: Pools,
@@ -118,7 +118,6 @@ const currenciesQuery = prepareOnCoordinator(
     SELECT ${sql.table('currencies_of_amount')}(${p.amount}) AS currencies`,
 )
 
-/** The currencies that have transactions of an amount. */
 async function listCurrenciesOf({ read }: Pools, amount: bigint): Promise<readonly string[]> {
   const { currencies } = await read.one(currenciesQuery, { amount: amount.toString() })
   return currencies
@@ -126,21 +125,21 @@ async function listCurrenciesOf({ read }: Pools, amount: bigint): Promise<readon
 
 type Page = Pick<ListOfAllInput, 'order' | 'limit'>
 
-/** The bound of what may still come into a full page. */
+/** Returns the bound of rows that can still belong to a full page. */
 function endOf({ order, limit }: Page, found: readonly FoundTransaction[]): { above?: string; below?: string } {
   const last = found[limit - 1]
   if (last === undefined) return {}
   return order === 'newest-first' ? { above: last.id } : { below: last.id }
 }
 
-/** The first rows of several pages, each once. */
+/** Merges the rows of several pages into one page and removes duplicates. */
 function mergePages({ order, limit }: Page, rows: readonly FoundTransaction[]): readonly FoundTransaction[] {
   const found = [...new Map(rows.map((row) => [row.id, row])).values()]
   const newestFirst = found.toSorted((one, other) => (one.id < other.id ? 1 : -1))
   return (order === 'newest-first' ? newestFirst : newestFirst.toReversed()).slice(0, limit)
 }
 
-/** Counts how many of the first transactions one statement should read with their trails: at least one. */
+/** Returns how many of the first transactions one statement should read with their trails, at least one. */
 export function countReadAtOnce(found: readonly FoundTransaction[]): number {
   let entries = 0
   const end = found.findIndex(({ trailLength }, index) => {
@@ -153,7 +152,7 @@ export function countReadAtOnce(found: readonly FoundTransaction[]): number {
 interface KeyColumns {
   readonly merchantIds: readonly string[]
   readonly ids: readonly string[]
-  /** The number of entries of each trail that are read. */
+  /** The number of entries of each trail to read. */
   readonly entriesMax: number
 }
 
@@ -170,12 +169,12 @@ const keyedQuery = prepareOnCoordinator(
     WHERE (r.merchant_id, r.id) IN (SELECT * FROM unnest(${p.merchantIds}::text[], ${p.ids}::text[]))`,
 )
 
-/** Transactions of all merchants, in the order of what was found, with their trails, and without what others write into them. */
+/** Returns transactions of all merchants with their trails, in the order of `found`. Omits `custom`, `plan` and `unplanned`. */
 export function listFoundTransactions(pools: Pools, found: readonly FoundTransaction[]): Promise<Transaction[]> {
   return readFound(pools, found, Math.max(0, ...found.map(({ trailLength }) => trailLength)))
 }
 
-/** The found transactions in their order, without trails, for lists that show none. */
+/** Returns the found transactions in their order, without trails, for lists that show no trails. */
 export function listFoundFigures(pools: Pools, found: readonly FoundTransaction[]): Promise<Transaction[]> {
   return readFound(pools, found, 0)
 }
@@ -193,9 +192,9 @@ async function readFound({ read }: Pools, found: readonly FoundTransaction[], en
 export interface TransactionForOperator {
   readonly transaction: Transaction
   readonly merchantName: string | null
-  /** The name of the acquirer that authorized it. Null: the simulator. */
+  /** The name of the acquirer that authorized the transaction. `null` stands for the simulator. */
   readonly acquirer: string | null
-  /** The acquirer's own name for it. */
+  /** The acquirer's reference of the transaction. */
   readonly acquirerRef: string | null
 }
 
@@ -220,7 +219,7 @@ const forOperatorQuery = prepare(
     WHERE r.merchant_id = ${p.merchantId} AND r.id = ${p.id}`,
 )
 
-/** A transaction of a merchant, for an operator. @throws Error when the merchant has no such transaction */
+/** Returns a transaction of a merchant, for an operator. @throws Error if the merchant has no such transaction */
 export async function getTransactionForOperator(
   { read }: Pools,
   input: { readonly merchantId: string; readonly id: string },
@@ -234,7 +233,7 @@ export async function getTransactionForOperator(
   return { transaction: toTransaction(row), merchantName, acquirer, acquirerRef }
 }
 
-/** A journal of the ledger with its entries. Amounts are minor units; credit is positive. */
+/** A journal of the ledger with its entries. Amounts are in minor units. Credits are positive. */
 export interface TransactionJournal {
   readonly id: string
   readonly created: Date
@@ -242,7 +241,6 @@ export interface TransactionJournal {
   readonly entries: readonly { readonly account: string; readonly currency: string; readonly amount: number }[]
 }
 
-/** The most journals that are shown of a transaction. */
 const JOURNALS_MAX = 100
 
 const journalsQuery = prepare(
@@ -259,7 +257,7 @@ const journalsQuery = prepare(
     ORDER BY t.seq DESC LIMIT ${sql.lit(JOURNALS_MAX)}`,
 )
 
-/** The journals of what happened to a transaction, newest first, at most a hundred. */
+/** Returns the journals of a transaction, newest first, at most 100. */
 export function listJournals(
   { read }: Pools,
   input: { readonly merchantId: string; readonly id: string },

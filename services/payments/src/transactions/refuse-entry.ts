@@ -10,13 +10,13 @@ import {
 import { formatMoney } from '../money/minor-units.ts'
 import type { OperationKind } from './transaction.ts'
 
-/** Why nothing is added to a trail. `possible`: minor units of `currency`, the currency of the transaction. */
+/** Why no entry is added to a trail. `possible` is in minor units of `currency`, the currency of the transaction. */
 export type EntryRefusal =
   | { readonly reason: 'currency-mismatch'; readonly currency: string }
   | { readonly reason: 'limit-exceeded'; readonly currency: string; readonly possible: bigint }
   | { readonly reason: 'trail-full' | 'rate-unavailable' }
 
-/** Refuses an entry of the trail of a transaction (reference: Refusal of amounts). */
+/** Refuses an entry for the trail of a transaction (reference: Refusal of amounts). */
 export function refuseEntry(refusal: EntryRefusal, act: OperationKind | 'dispute'): never {
   switch (refusal.reason) {
     case 'currency-mismatch':
@@ -30,12 +30,12 @@ export function refuseEntry(refusal: EntryRefusal, act: OperationKind | 'dispute
   }
 }
 
-/** Refuses a charge of a card, or to save the card, with a processing error. */
+/** Refuses to charge or save a card, with a processing error. */
 export function refuseCard(errorCode: number, { replayed }: { readonly replayed: boolean }): never {
   throw paymentRefused(errorCode, { replayed })
 }
 
-/** Refuses a source that is no successful payment of the merchant. `field`: the field of the body that has it. */
+/** Refuses a source that is not a successful payment of the merchant. @param field the body's field with the source */
 export function refuseSource(field: string): never {
   throw unknownSource(field)
 }

@@ -1,17 +1,17 @@
 import type { OperatorRole } from '@trestle/operators/operator-roles.ts'
 import type { OperationKind, Transaction } from './transaction.ts'
 
-/** The last entry of a trail that an operation may become, as `decide_operation` judges it (reference: Length of the trail). */
+/** The highest trail position of an operation, as `decide_operation` applies it (reference: Length of the trail). */
 const LAST_ENTRIES: Readonly<Record<OperationKind, number>> = { capture: 200, refund: 300, void: 300 }
 
 /**
- * The last entry of a trail that a refund of support may become. Small refunds could otherwise fill the trail, and nobody
- * could capture, void or refund the rest of the transaction. Each refund may lead to two corrections, when the acquirer
- * rejects it and its capture: three times as many entries still leave captures.
+ * The highest position in the trail that a refund by the role `support` may take. Otherwise small refunds could fill the trail,
+ * and nobody could capture, void or refund the rest of the transaction. Each refund may lead to two corrections, if the acquirer
+ * rejects the refund and its capture. Three times this number is 180, below the limit of 200 for captures.
  */
 const LAST_ENTRY_OF_SUPPORT = 60
 
-/** The last entry of a trail that a refund of an operator with this role may become. */
+/** Returns the highest position in the trail that a refund by an operator with this role may take. */
 export function lastRefundOf(role: OperatorRole): number {
   return role === 'support' ? LAST_ENTRY_OF_SUPPORT : LAST_ENTRIES.refund
 }
@@ -20,12 +20,12 @@ type AmountsAndTrail = Pick<Transaction, 'pending' | 'captured' | 'refunded' | '
   readonly trail: Pick<Transaction['trail'], 'length'>
 }
 
-/** The minor units of a transaction that its amounts and the length of its trail leave to an operator. */
+/** The minor units of a transaction that an operator may still use, given its amounts and the length of its trail. */
 export interface AmountsLeft {
   readonly capture: number
   readonly refund: number
   readonly void: number
-  /** A dispute that is opened adds no entry. */
+  /** Opening a dispute adds no entry to the trail. */
   readonly dispute: number
 }
 

@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { TrailEntry, Transaction } from './transaction.ts'
 
-/** The columns that queries select of a transaction. Amounts are minor units of its currency. */
+/** The columns that queries select for a transaction. Amounts are in minor units of its currency. */
 export interface TransactionColumns {
   id: string
   merchant_id: string
@@ -34,24 +34,24 @@ export interface TransactionColumns {
 
 const FIXED = `id merchant_id test created currency funding_currency amount descriptor reference code_present tds recurring
   error_code source_id`
-/** Others have written these, up to 50 kB each. */
+/** These columns contain JSON from clients, up to 50 kB each. */
 const LONG = ['custom', 'plan', 'unplanned']
 const AMOUNTS = 'pending captured refunded voided disputed'
 
-/** The place of each part of a transaction in a query: names of rows, or expressions that are rows. */
+/** The SQL expressions of the parts of a transaction in a query: aliases of rows, or expressions that return rows. */
 export interface TransactionParts {
   readonly transaction: string
-  /** The present amounts, or the amounts of an earlier moment. */
+  /** The current amounts, or the amounts at an earlier time. */
   readonly amounts: string
   readonly instrument: string
 }
 
-/** The columns of a transaction. The query itself must have a column `trail`. */
+/** Returns the columns of a transaction. The query must also provide a column `trail`. */
 export function transactionColumns(parts: TransactionParts): RawBuilder<unknown> {
   return joinColumns([...briefColumns(parts), ...LONG.map((name) => `${parts.transaction}.${name}`)])
 }
 
-/** The columns of a transaction for long lists, which show no `custom`, `plan` and `unplanned`: these are null. */
+/** The columns for long lists. These show no `custom`, `plan` and `unplanned`, which are `NULL`. */
 export function briefTransactionColumns(parts: TransactionParts): RawBuilder<unknown> {
   return joinColumns([...briefColumns(parts), ...LONG.map((name) => `NULL AS ${name}`)])
 }
@@ -66,14 +66,14 @@ function joinColumns(columns: readonly string[]): RawBuilder<unknown> {
   return sql.raw(columns.join(', '))
 }
 
-/** The first entries of a transaction: as many as the trail had at a moment. */
+/** Selects the first `length` entries of the trail of a transaction. */
 interface TrailPart {
   readonly transactionId: RawBuilder<unknown>
   readonly length: RawBuilder<unknown>
 }
 
 /**
- * Selects the trail of a transaction when it had so many entries. Amounts are JSON numbers: they are below 2^53.
+ * Returns SQL for the first `length` entries of a transaction's trail. Amounts are JSON numbers, because they are below 2^53.
  * @see the fragment `trail_json.sql` of the SQL functions
  */
 export function trailUntil(merchantId: RawBuilder<unknown>, { transactionId, length }: TrailPart): RawBuilder<unknown> {
@@ -86,10 +86,10 @@ export function trailUntil(merchantId: RawBuilder<unknown>, { transactionId, len
       WHERE e.merchant_id = ${merchantId} AND e.transaction_id = ${transactionId} AND e.seq <= ${length}`
 }
 
-/** Makes a transaction of a row. Amounts become numbers, which are exact below 2^53. */
+/** Converts a row to a transaction. Amounts become numbers, which are exact below 2^53. */
 export function toTransaction(row: TransactionColumns): Transaction {
   const { bin, last4, expiry, scheme } = row
-  // Written one by one: spreading groups of fields would cost more than everything else here.
+  // List the fields individually. Spreading groups of fields would take more time than the rest of this function.
   return {
     id: row.id,
     merchantId: row.merchant_id,

@@ -1,11 +1,11 @@
 import { defineTask } from '@trestle/jobs/task.ts'
 
-/** Finding out what became of an attempt. The first job comes from the outbox; each job sends the next one. */
+/** A job that asks for the outcome of an attempt. The first job comes from the outbox, and each job sends the next one. */
 export interface InquiryJob {
   readonly merchantId: string
-  /** The attempt. */
+  /** The id of the attempt. */
   readonly id: string
-  /** The number of times that the acquirer was asked. Absent: none. */
+  /** The number of times that the acquirer was asked. Absent if it was never asked. */
   readonly step?: number
 }
 
@@ -17,7 +17,7 @@ export const inquiryTask = defineTask<InquiryJob>('inquiry', {
   timeoutSeconds: 60,
 })
 
-/** Voids what is left of expired authorizations. */
+/** Voids the remaining amounts of expired authorizations. */
 export const expiryTask = defineTask<Record<string, never>>('expiry', {
   retryLimit: 3,
   firstDelaySeconds: 60,

@@ -12,7 +12,7 @@ import type { Chunk, InTurn, PageBounds } from '../pagination/page-query.ts'
 import type { OperationKind, Transaction } from './transaction.ts'
 import { type TransactionColumns, toTransaction, trailUntil, transactionColumns } from './transaction-columns.ts'
 
-/** Transactions, with the trails whose length fulfils a condition. */
+/** Returns the source of transactions. It reads only trails whose length satisfies the condition `lengths`. */
 const sourceWith = (lengths: RawBuilder<unknown>): Required<BelowSource> => ({
   table: 'transactions',
   columns: () => sql`r.trail_length, ${transactionColumns({ transaction: 'r', amounts: 'r', instrument: 'n' })}`,
@@ -31,7 +31,7 @@ function wholeTrail(merchantId: RawBuilder<unknown>): RawBuilder<unknown> {
 
 type FoundColumns = TransactionColumns & { trail_length: number }
 
-/** Trails of up to this many entries are read without a turn. */
+/** A trail with up to this many entries is read without waiting for slots. */
 const SHORT_TRAIL_ENTRIES = 30
 const source = sourceWith(sql`> 0`)
 const readQuery = findBelowMerchant<FoundColumns>(
@@ -41,8 +41,8 @@ const readQuery = findBelowMerchant<FoundColumns>(
 const readLongQuery = findBelowMerchant<FoundColumns>('read_long_transaction', source)
 
 /**
- * A transaction by its id, for a member of its merchant: `not-found` for an unknown id, `forbidden` for a caller who is no
- * member, both without the transaction. A long trail waits for its slots.
+ * Reads a transaction by its id, for a member of its merchant. The verdict is `not-found` if the id is unknown, and `forbidden`
+ * if the caller is not a member. Both verdicts come without the transaction. Reading a long trail waits for slots.
  */
 export async function readTransaction(
   pools: Pools,
@@ -57,7 +57,7 @@ export async function readTransaction(
   return { verdict, identityId, transaction: row.id === null ? undefined : toTransaction(row) }
 }
 
-/** The filters of a merchant's list of transactions. An undefined field filters nothing. */
+/** The filters of a merchant's list of transactions. A field that is `undefined` does not filter. */
 export interface TransactionListInput extends BelowListInput {
   readonly successful: boolean | undefined
   readonly recurring: boolean | undefined
@@ -72,7 +72,7 @@ const transactionsOfMerchant = listBelowMerchant<TransactionListInput, Transacti
     AND (${p.currency}::text IS NULL OR r.currency = ${p.currency}::text)`,
 )
 
-/** A page of a merchant's transactions, or a part of the page, for a member. At most `limit`, by id in the order of `input`. */
+/** A page of a merchant's transactions, or a part of it, for a member. At most `limit`, by id in the order of `input`. */
 export async function listTransactions(
   pools: Pools,
   input: TransactionListInput & Pick<PageBounds, 'order'>,
@@ -81,24 +81,23 @@ export async function listTransactions(
   return { ...rest, rows: rows.map(toTransaction) }
 }
 
-/** The filters of an operator's list of transactions. An undefined field filters nothing. */
+/** The filters of an operator's list of transactions. A field that is `undefined` does not filter. */
 export interface AllTransactionsFilter {
   readonly merchantId: string | undefined
   readonly successful: boolean | undefined
-  /** Only transactions before this id, in the order of the list. */
+  /** Only transactions with a lower id than this are listed. */
   readonly before: string | undefined
   readonly limit: number
 }
 
-/** The newest transactions of all merchants, newest first. */
+/** Returns the newest transactions of all merchants, newest first. */
 export async function listAllTransactions(
   db: Db,
   { merchantId, successful, before, limit }: AllTransactionsFilter,
 ): Promise<readonly Transaction[]> {
   const own = sql`r.merchant_id`
-  // One statement, whatever the number of merchants. The page is chosen first, so that each node of a
-  // distributed database is asked for rows of the page alone. A subquery without a table, as `source` has it,
-  // is refused there for several merchants.
+  // Use one statement for any number of merchants. The subquery selects the page first, so that each node of a distributed
+  // database reads only rows of the page. A subquery without a table, as in `source`, is not allowed there for several merchants.
   const { rows } = await sql<TransactionColumns>`
     SELECT ${source.columns(own)} FROM ${sql.table('transactions')} r ${joinInstrument(own)}
     LEFT JOIN LATERAL (${wholeTrail(own)}) e ON true
@@ -113,7 +112,7 @@ export async function listAllTransactions(
   return rows.map(toTransaction)
 }
 
-/** A transaction by its id, for an operator. Undefined for an unknown id. */
+/** Returns a transaction by its id, for an operator, or `undefined` if the id is unknown. */
 export async function findTransaction(db: Db, id: string): Promise<Transaction | undefined> {
   for (const tenant of await listTenants(db, id)) {
     const merchantId = sql`${tenant}`
@@ -149,12 +148,12 @@ const attemptTenantQuery = routeByTenant(
   (p) => sql`SELECT r.merchant_id AS "merchantId" FROM (${rowOf('attempts', sql`${p.tenant}`, p.id)}) r`,
 )
 
-/** The merchant of an attempt, for any caller. Undefined for an unknown id. */
+/** Returns the merchant of an attempt, for any caller, or `undefined` if the id is unknown. */
 export function findAttemptTenant({ read }: Pools, id: string): Promise<{ readonly merchantId: string } | undefined> {
   return read.first(attemptTenantQuery, { id })
 }
 
-/** The merchant and the currency of a transaction, for any caller. Undefined for an unknown id. */
+/** Returns the merchant and the currency of a transaction, for any caller, or `undefined` if the id is unknown. */
 export function findTransactionTenant({ read }: Pools, id: string): Promise<TransactionTenant | undefined> {
   return read.first(tenantQuery, { id })
 }
@@ -184,13 +183,13 @@ const judgeQuery = prepareForCaller(
   },
 )
 
-/** The access of a caller to an operation, for a request whose body was refused. */
+/** Checks the access of a caller to an operation, for a request whose body was refused. */
 export async function readOperationAccess(pools: Pools, access: OperationAccess): Promise<AccessResult> {
   const { verdict, identity_id } = await pools.read.one(judgeQuery, access)
   return { verdict, identityId: identity_id }
 }
 
-/** Transactions that one call looks at. A larger batch would hold the lock of the merchant for too long. */
+/** The number of transactions that one call reads. A larger batch would hold the lock of the merchant for too long. */
 const EXPIRY_BATCH_ROWS = 100
 
 interface ExpireAuthorizationsCall {
@@ -207,8 +206,8 @@ const expireQuery = prepare(
 )
 
 /**
- * Voids what is left of a merchant's oldest authorizations, at most `limit` of them. Counts the authorizations that it looked
- * at and voided.
+ * Voids the remaining amounts of a merchant's oldest authorizations, at most `limit` of them. Returns the number of
+ * authorizations that were read and the number that were voided.
  */
 export function callExpireAuthorizations(
   pools: Pools,
@@ -218,8 +217,8 @@ export function callExpireAuthorizations(
 }
 
 /**
- * Voids what is left of a merchant's authorizations that are older than so many days; 0 days: of none. A transaction is looked
- * at once, and again only when part of it becomes pending again (reference: Expiry of authorizations).
+ * Voids the remaining amounts of a merchant's authorizations that are older than `days`. If `days` is 0, voids nothing. Each
+ * transaction is read once, and again only if a part of it becomes pending again (reference: Expiry of authorizations).
  */
 export async function callExpireInBatches(
   pools: Pools,

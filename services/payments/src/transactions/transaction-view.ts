@@ -28,7 +28,7 @@ const TrailEntryView = z.object({
   exchange: z.object({ rate: z.string(), date: z.iso.date() }).optional(),
 })
 
-/** A transaction in an answer, the same in lists and alone (reference: Transaction object). */
+/** A transaction in an answer, in the same form in lists and single answers (reference: Transaction object). */
 export const TransactionView = z
   .object({
     id: z.string(),
@@ -64,7 +64,7 @@ export const TransactionView = z
   })
   .meta({ id: 'Transaction' })
 
-/** The JSON of a transaction. JSON leaves out undefined fields. @throws RangeError for an error code that is not in the table */
+/** Converts a transaction to JSON, without `undefined` fields. @throws RangeError if the error code is unknown */
 export function viewTransaction(transaction: Transaction): z.infer<typeof TransactionView> {
   const { id, merchantId, test, currency, descriptor, card, errorCode, recurring } = transaction
   return {
@@ -96,7 +96,7 @@ export function viewTransaction(transaction: Transaction): z.infer<typeof Transa
     plan: transaction.plan ?? undefined,
     unplanned: transaction.unplanned ?? undefined,
     sourceTransactionId: transaction.sourceId ?? undefined,
-    // Present only where the merchant may have moved to the euro since. Otherwise the currency of the merchant applies.
+    // Present only if the merchant may have changed to the euro since. Otherwise the merchant's currency applies.
     fundingCurrency: hasFixedRate(transaction.fundingCurrency) ? transaction.fundingCurrency : undefined,
     trail: transaction.trail.map(viewTrailEntry),
   }

@@ -6,13 +6,12 @@ import { clockTooFar } from '../errors.ts'
 import { callAdvanceClock } from '../merchants/merchant-repository.ts'
 import { callExpireInBatches } from '../transactions/transaction-repository.ts'
 
-/** As many batches as one request may take. The hourly job does the rest. */
+/** The maximum number of batches per request. The hourly job processes the remaining authorizations. */
 const EXPIRY_BATCHES = 50
 
 /**
- * Advances the clock of a test merchant, and voids authorizations that have expired by the new time (reference: Test
- * clock).
- * @throws clockTooFar when the clock would run more than 100 years ahead
+ * Advances the clock of a test merchant and voids authorizations that have expired by the new time (reference: Test clock).
+ * @throws clockTooFar if the clock would be more than 100 years ahead
  */
 export async function advanceClock(
   { pools, config }: { readonly pools: Pools; readonly config: Pick<PaymentsConfig, 'dayLimits'> },

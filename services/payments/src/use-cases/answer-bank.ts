@@ -11,17 +11,16 @@ type BankDeps = {
   readonly config: Pick<PaymentsConfig, 'checkout'>
 }
 
-/** The customer's answer to the simulated bank. */
 export type Decision = 'approve' | 'decline'
 
-/** The challenge has ended, and the page sends the customer, or `hints`, to the shop. */
+/** A challenge that has ended. The page sends the customer, or the `hints`, to the shop. */
 type EndedChallenge =
   | { readonly outcome: 'concluded'; readonly hints: readonly string[]; readonly origin: string | null }
   | { readonly outcome: 'late' | 'returned'; readonly returnUrl: string }
 
 /**
- * The content of the page of the bank. `posOrigin` is the origin of our own payment page when the customer returns there, and
- * `locale` that of the page where the customer pays, null when it is not known.
+ * The content of the bank's page. `posOrigin` is the origin of the payment page if the customer returns there. `locale` is the
+ * locale of the page where the customer pays. It is `null` if it is unknown.
  */
 export type BankAnswer = { readonly posOrigin: string | undefined; readonly locale: string | null } & (
   | { readonly outcome: 'open'; readonly state: ChallengeState; readonly challenge: OpenChallenge }
@@ -29,9 +28,9 @@ export type BankAnswer = { readonly posOrigin: string | undefined; readonly loca
 )
 
 /**
- * Opens the challenge of an encrypted text, and stores the decision of the customer, if there is one. Only the first decision
- * counts, and only in time (reference: Simulated bank). Undefined when this service did not encrypt the text, or the session is
- * deleted.
+ * Opens the challenge of an encrypted text and stores the customer's decision, if the request has one. Only the first decision
+ * has an effect, and only before the time is over (reference: Simulated bank). Returns `undefined` if this service did not
+ * encrypt the text or the session was deleted.
  */
 export async function answerBank(
   { config, pools, ciphers }: BankDeps,
@@ -60,7 +59,7 @@ function originWithin(posUrl: string, returnUrl: string): string | undefined {
   return new URL(returnUrl).origin === origin ? origin : undefined
 }
 
-/** Undefined while the customer may still answer; empty when there was no answer in time. */
+/** Returns `undefined` while the customer may still answer. Returns no hints if the customer did not answer in time. */
 function hintsOf(
   { ciphers }: Pick<BankDeps, 'ciphers'>,
   { sessionId }: ChallengeState,

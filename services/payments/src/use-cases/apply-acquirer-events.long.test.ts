@@ -60,10 +60,10 @@ const apply = async (...events: AcquirerEvent[]) => {
   return applyAcquirerEvents(eventDeps(), { name: 'north', acquirer: north, limit: EVENTS_MAX })
 }
 const get = async (url: string) => (await payments.app.inject({ url, headers: app.headers })).json()
-/** No problem is named where events wait. */
+/** The name for exceptions about waiting events, which contain no problem. */
 const WAITS = 'events wait'
 const Problem = z.object({ problem: z.string().default(WAITS) })
-/** Why the open exceptions of the merchant wait. */
+/** Returns the problems of the merchant's open exceptions. */
 const problems = async () => {
   const open = db().selectFrom('acquirer_exceptions').select('payload').where('resolved', 'is', null)
   const rows = await open.where('merchant_id', '=', merchantId).execute()
@@ -282,7 +282,7 @@ describe('applyAcquirerEvents', () => {
   })
 
   it('applies no event to one of two transactions that have the same reference', async () => {
-    // The customer's own payment is the other transaction of this merchant.
+    // The customer's own payment is the second transaction of this merchant. Give it the same reference.
     await db()
       .updateTable('transactions')
       .set({ acquirer: 'north', acquirer_ref: acquirerRef })

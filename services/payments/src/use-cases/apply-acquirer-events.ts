@@ -44,20 +44,20 @@ interface EventDeps {
   readonly db: Db
   readonly pools: Pools
   readonly logger: ServiceLogger['logger']
-  /** Events by acquirer and outcome: `applied`, `kept`, `held`, `unnamed`. */
+  /** Counts events by acquirer and outcome: `applied`, `kept`, `held`, `unnamed`. */
   readonly counter: Counter
 }
 
 const OUTCOMES = ['applied', 'kept', 'held', 'unnamed'] as const
-/** Lists that are fetched in a row. More events wait for the next minute. */
+/** The maximum number of lists that one job fetches. The job of the next minute fetches the remaining events. */
 const LISTS_MAX = 20
 
 /**
- * Applies the events of an acquirer, each at most once, and acknowledges them. An event that contradicts the books is stored
- * as an exception. An event that fails is not acknowledged. It holds up later events of its merchant, because their order
- * matters, and its merchant's payouts, but no other events (reference: Events of an acquirer). Returns the limit of the next
- * list, which shows events behind those that wait. Undefined when the list was not full.
- * @throws Error when the acquirer or the database does not answer
+ * Applies the events of an acquirer, each at most once, and acknowledges them. An event that contradicts the books is stored as
+ * an exception. An event that fails is not acknowledged. It blocks later events of its merchant, because their order matters, and
+ * the payouts of its merchant. It does not block events of other merchants (reference: Events of an acquirer). Returns the limit
+ * for the next list. This limit is larger, so that the list contains events after those that wait. Returns `undefined` if the
+ * list was not full. @throws Error if the acquirer or the database is unavailable
  */
 export async function applyAcquirerEvents(
   deps: EventDeps,
@@ -68,7 +68,7 @@ export async function applyAcquirerEvents(
   }: {
     readonly name: string
     readonly acquirer: Pick<Acquirer, 'events' | 'acknowledge'>
-    /** Events that are asked for. */
+    /** The number of events to request. */
     readonly limit: number
   },
 ): Promise<number | undefined> {
@@ -91,7 +91,7 @@ export async function applyAcquirerEvents(
   return listed < limit ? undefined : EVENTS_MAX + listed - settled.length
 }
 
-/** Applies an event (`applied`), or stores an exception (`kept`). `held`: neither was possible, so the event comes again. */
+/** `applied`, or `kept` as an exception. `held`: neither was possible, so the acquirer lists the event again. */
 async function applyOrKeep(
   deps: EventDeps,
   acquirer: string,
@@ -103,7 +103,7 @@ async function applyOrKeep(
     await storeException(deps, acquirer, { event, problem })
     return 'kept'
   } catch (error) {
-    // A statement may have timed out because of this event alone.
+    // A statement timeout may be caused by this event only, so do not stop other events.
     if (isDatabaseUnavailable(error) && !isStatementTimeout(error)) throw error
     const reference = shortReference(event)
     deps.logger.error({ err: error, acquirer, reference }, 'an event of an acquirer failed, and is tried again')
@@ -111,15 +111,15 @@ async function applyOrKeep(
   }
 }
 
-/** An event with a value that the database refuses would be refused again with every try. */
+/** Converts the error of a refused value to a problem, because the database would refuse it at every retry. */
 function toProblem(error: unknown): string {
   if (isRefusedValue(error)) return 'values that the books do not take'
   throw error
 }
 
 /**
- * Why the event cannot be applied; undefined when it is applied, now or before.
- * @throws notFound when the transaction or the dispute went away meanwhile; Error when the database answers without an outcome
+ * Applies an event. Returns why the event cannot be applied, or `undefined` if it is applied now or was applied before.
+ * @throws notFound if the transaction or the dispute was deleted at the same time; Error if the database returns no outcome
  */
 async function applyEvent(
   { db, pools }: Pick<EventDeps, 'db' | 'pools'>,
@@ -129,7 +129,7 @@ async function applyEvent(
   const { merchantId, reference: acquirerRef } = event
   switch (event.type) {
     case 'dispute.opened': {
-      // Its amount is held back or taken already, and an operator decides: opened now, it would be reserved twice.
+      // Its amount is already held back or booked, and an operator decides. Opening it now would reserve the amount twice.
       if (await isHeldBackOrBooked(db, { merchantId, reference: exceptionReference(acquirer, event) })) return undefined
       const found = await findTransaction(db, { merchantId, acquirer, reference: event.acquirerRef })
       if (found.verdict !== 'found') return TRANSACTION_PROBLEMS[found.verdict]
@@ -170,7 +170,6 @@ const TRANSACTION_PROBLEMS = {
   ambiguous: 'several transactions have this reference',
 } as const
 
-/** The transaction that an event is about, or why there is none. */
 type FoundTransaction =
   | { readonly verdict: 'found'; readonly id: string }
   | { readonly verdict: keyof typeof TRANSACTION_PROBLEMS }
@@ -210,13 +209,13 @@ function toReason(code: number | undefined): { readonly reasonCode: number; read
 
 const shortReference = ({ reference }: AcquirerEvent): string => reference.slice(0, 255)
 
-/** The end of a dispute is named after it: an acquirer may report it under several references, and payouts hold it back once. */
+/** The outcome of a dispute may have several references. Name it after the dispute, so that payouts hold it back once. */
 function exceptionReference(acquirer: string, event: AcquirerEvent): string {
   if (event.type !== 'dispute.won' && event.type !== 'dispute.lost') return `event ${acquirer}:${event.reference}`
   return `${event.type === 'dispute.won' ? 'won' : 'lost'} dispute ${acquirer}:${event.disputeReference}`
 }
 
-/** Stores an exception. Payouts hold back what a dispute may take that the books cannot follow. */
+/** Stores an exception. If the event is about a dispute that could not be booked, payouts hold back the disputed amount. */
 async function storeException(
   { db, logger }: Pick<EventDeps, 'db' | 'logger'>,
   acquirer: string,
@@ -234,8 +233,8 @@ async function storeException(
 }
 
 /**
- * Applies the events of every acquirer. The job is not tried again after an error, because the next one comes within a minute. It
- * gets the events that were not acknowledged, and those that were applied already change nothing.
+ * Applies the events of every acquirer. The job is not retried after an error, because the next job starts within a minute. The
+ * next job gets the events that were not acknowledged. Events that are already applied change nothing.
  */
 async function applyAllEvents(deps: EventDeps, acquirers: EventWorkDeps['acquirers']): Promise<Outcome> {
   for (const name of acquirers.names) {
@@ -246,14 +245,14 @@ async function applyAllEvents(deps: EventDeps, acquirers: EventWorkDeps['acquire
       for (let lists = 0; limit !== undefined && lists < LISTS_MAX; lists += 1)
         limit = await applyAcquirerEvents(deps, { name, acquirer, limit })
     } catch (error) {
-      // An acquirer that does not answer must not make the others wait.
+      // An unavailable acquirer must not delay the events of other acquirers.
       deps.logger.error({ err: error, acquirer: name }, 'the events of an acquirer could not be applied')
     }
   }
   return 'done'
 }
 
-/** Applies the events of every acquirer, every minute (reference: Events of an acquirer). */
+/** Starts the job that applies the events of every acquirer every minute (reference: Events of an acquirer). */
 export async function startAcquirerEvents({ jobs, acquirers, meter, ...deps }: EventWorkDeps): Promise<void> {
   const series = acquirers.names.flatMap((acquirer) => OUTCOMES.map((outcome) => ({ acquirer, outcome })))
   const counter = startAtZero(

@@ -4,8 +4,8 @@ import type { Db } from '../database.ts'
 import { type OperatorAnswer, type OperatorChange, runOperatorChange } from '../operators/operator-change-repository.ts'
 
 /**
- * Closes the registration of apps for an operator, or opens it again. No app is registered after the answer: the next
- * request at any process reads it in the database, and the requests that have begun are waited for.
+ * Closes or reopens the registration of apps, for an operator. If registration is closed, no app is registered after the answer.
+ * This call waits for requests that have begun, and each later request in any process reads the state from the database.
  */
 export function changeRegistration(
   { operatorDb, config }: { readonly operatorDb: Db; readonly config: Pick<PaymentsConfig, 'registration'> },

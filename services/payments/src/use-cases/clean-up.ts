@@ -16,7 +16,6 @@ export const cleanUpTask = defineTask<Record<string, never>>('clean_up', {
 })
 const EVERY_HOUR = '17 * * * *'
 
-/** The number of rows of a table that were deleted. */
 type DeletedRows = Readonly<Partial<Record<keyof PaymentsTables, number>>>
 
 interface CleanUpDeps {
@@ -27,7 +26,7 @@ interface CleanUpDeps {
   readonly config: Pick<PaymentsConfig, 'unusedAppDays'>
 }
 
-/** Deletes expired and old rows in batches (reference: Background work). Locked rows stay until the next run. */
+/** Deletes expired and old rows in batches (reference: Background work). Locked rows remain until the next run. */
 export async function cleanUp({
   db,
   placement,
@@ -44,7 +43,7 @@ export async function cleanUp({
 
 const EXPIRED = { column: 'expires', age: '0' }
 
-/** The rows that are old, by table. The page of an invitation can say for 30 days that the invitation has expired. */
+/** The age at which rows are deleted. Invitations stay for 30 days, so that their page can say that they have expired. */
 const OLD_ROWS: readonly (readonly [keyof PaymentsTables, OldRows])[] = [
   ['idempotency', { column: 'created', age: '24 hours' }],
   ['merchant_creations', { column: 'created', age: '24 hours' }],
@@ -56,8 +55,8 @@ const OLD_ROWS: readonly (readonly [keyof PaymentsTables, OldRows])[] = [
 ]
 
 /**
- * Starts the hourly job, which logs how many rows of each table it has deleted. A second run deletes what has
- * become old since.
+ * Starts the hourly job, which logs the number of deleted rows by table. A second run deletes rows that have expired since the
+ * first run.
  */
 export async function startCleanUp({ jobs, logger, ...deps }: CleanUpDeps): Promise<void> {
   await jobs.work(cleanUpTask, async () => {

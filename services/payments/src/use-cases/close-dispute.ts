@@ -6,7 +6,7 @@ import { callCloseDispute } from '../disputes/dispute-repository.ts'
 import { disputeAlreadyLost, disputeAlreadyWon } from '../errors.ts'
 import { refuseEntry } from '../transactions/refuse-entry.ts'
 
-/** Closes a dispute of a test merchant (reference: Disputes). The same outcome again changes nothing. */
+/** Closes a dispute of a test merchant (reference: Disputes). Closing it again with the same outcome changes nothing. */
 export async function closeDispute(
   { pools }: { readonly pools: Pools },
   {

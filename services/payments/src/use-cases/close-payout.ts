@@ -7,7 +7,7 @@ import { viewPayout } from '../payouts/payout.ts'
 import { callClosePayout, findPayoutOfAll } from '../payouts/payout-repository.ts'
 
 /**
- * Records the bank's outcome of a payout, for an operator (reference: States of a payout). The same outcome again
+ * Records the bank's outcome of a payout, for an operator (reference: States of a payout). Recording the same outcome again
  * changes nothing.
  */
 export async function closePayout(

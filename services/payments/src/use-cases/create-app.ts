@@ -6,8 +6,8 @@ import { callCreateApp } from '../apps/app-repository.ts'
 export type CreateAppDeps = { readonly pools: Pools; readonly pepper: KeyObject; readonly generateApiKey: () => string }
 
 /**
- * Makes an app with its first key, for an operator's command (reference: Registration). Only the caller
- * learns the key: the service stores its MAC.
+ * Creates an app with its first key, for a command of an operator (reference: Registration). Only the caller gets the key,
+ * because the service stores only its MAC.
  */
 export async function createApp(
   { pools, pepper, generateApiKey }: CreateAppDeps,

@@ -6,7 +6,7 @@ import { keyMac, repeatedKey, toStoredKey } from '../apps/app.ts'
 import { callCreateKey } from '../apps/app-key-repository.ts'
 import { idempotencyKeySpent } from '../errors.ts'
 
-/** A new key, which only its caller sees. */
+/** A new key. Only its caller gets it. */
 export interface CreatedKey {
   readonly id: string
   readonly key: string
@@ -15,9 +15,9 @@ export interface CreatedKey {
 }
 
 /**
- * Adds a key to the calling app (reference: Keys of an app). Only the caller learns the key: the service stores its
+ * Adds a key to the calling app (reference: Keys of an app). Only the caller gets the key, because the service stores only its
  * MAC. Requests with the same Idempotency-Key get the same key.
- * @throws idempotencyKeySpent when that key was revoked, forbidden when a user calls
+ * @throws idempotencyKeySpent if that key was revoked; forbidden if the caller is a user
  */
 export async function createKey(
   deps: { readonly pools: Pools; readonly pepper: KeyObject; readonly generateApiKey: () => string },
@@ -27,7 +27,7 @@ export async function createKey(
     input,
   }: {
     readonly caller: Caller
-    /** The key that the app calls with. Undefined where a user calls, or nobody. */
+    /** The key with which the app calls. `undefined` if the caller is a user or unknown. */
     readonly callerKey: string | undefined
     readonly input: RequestInput<unknown>
   },
@@ -45,5 +45,5 @@ export async function createKey(
   return { ...outcome.key, key, replayed }
 }
 
-/** For a refused request: the statement judges access and nothing else. */
+/** The values for a refused request. The statement then only checks access. */
 const NO_KEY = { keyMac: null, hint: null }

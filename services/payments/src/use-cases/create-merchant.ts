@@ -5,7 +5,7 @@ import type { PaymentsConfig } from '../config.ts'
 import { DEFAULT_CLAIM, type Merchant, type NewMerchant } from '../merchants/merchant.ts'
 import { callCreateMerchant } from '../merchants/merchant-repository.ts'
 
-/** Makes a merchant, and the caller its member (reference: Creating a merchant). Its fees come from the settings. */
+/** Creates a merchant with the caller as its first member (reference: Creating a merchant). The fees come from the settings. */
 export async function createMerchant(
   { pools, config }: { readonly pools: Pools; readonly config: Pick<PaymentsConfig, 'pricing'> },
   { caller, input }: { readonly caller: Caller; readonly input: RequestInput<Omit<NewMerchant, 'claim' | 'pricing'>> },

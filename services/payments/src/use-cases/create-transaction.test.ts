@@ -32,7 +32,7 @@ const north: StubAcquirer = createStubAcquirer()
 let payments: TestPayments
 let app: TestApp
 let stranger: TestApp
-/** A live merchant, whose cards the stub authorizes. */
+/** A live merchant. The stub acquirer authorizes its cards. */
 let merchantId: string
 let source: string
 beforeAll(async () => {
@@ -51,7 +51,7 @@ afterAll(() => payments.close())
 
 interface ChargeChanges {
   readonly merchantId?: string
-  /** The key of the app that asks. */
+  /** The key of the calling app. */
   readonly key?: string
   readonly idempotentRequest?: IdempotentRequest
   readonly charge?: Partial<Charge>
@@ -66,7 +66,7 @@ const inputOf = ({ key = app.key, idempotentRequest, charge, ...changes }: Charg
   }),
   ...changes,
 })
-/** Charges EUR 5.00, unless `changes` says otherwise. @returns the result, or what was thrown */
+/** Charges EUR 5.00, unless `changes` contains other values. @returns the result or the thrown error */
 const create = (changes: ChargeChanges = {}) =>
   createTransaction(payments.deps, inputOf(changes)).catch((error: unknown) => error)
 
@@ -116,7 +116,7 @@ describe('createTransaction', () => {
 
   describe('while the database is unavailable after the answer of the acquirer', () => {
     const lost = new Error('Connection terminated')
-    /** Charges by a process that loses the first end of an attempt, before or after it was written. */
+    /** Charges while the first write of the attempt's end fails, either before or after the write. */
     const createWhileAway = async (key: string, isWritten: boolean) => {
       const { write } = payments.deps.pools
       let isAway = true

@@ -28,7 +28,7 @@ export interface CreateTransactionInput {
 
 export interface ChargeValues {
   readonly charge: Charge
-  /** The field of the body that has the source, for the error about an unknown source. */
+  /** The field of the body that contains the source, for the error about an unknown source. */
   readonly sourceField: string
 }
 
@@ -42,8 +42,8 @@ type ChargeDeps = {
 }
 
 /**
- * Charges a card again (reference: Charging again). Writes the attempt, asks the acquirer without holding a lock or a
- * connection, and writes the answer, once the database is back if it is unavailable.
+ * Charges a card again (reference: Charging again). Stores the attempt, asks the acquirer without holding a lock or a connection,
+ * and stores the answer. If the database is unavailable, retries storing the answer until the database is back.
  */
 export async function createTransaction(
   deps: ChargeDeps,
@@ -55,8 +55,8 @@ export async function createTransaction(
 }
 
 /**
- * Charges a card again, as `createTransaction` does, for a caller that needs the failed transaction of a refused card.
- * The error does not name that transaction.
+ * Charges a card again like `createTransaction`. If the card is refused, returns the failed transaction, which the error of
+ * `createTransaction` does not name.
  */
 export async function chargeCard(
   deps: ChargeDeps,
@@ -111,7 +111,7 @@ async function completeCharge(deps: ChargeDeps, charge: MerchantCharge, attempt:
   return { verdict: 'refused', errorCode: processingErrorOf(end.statusCode), failedId: end.failedId }
 }
 
-/** An expired card is refused before the acquirer is asked (reference: Recurring payments). */
+/** The outcome for an expired card. The service refuses it before it asks the acquirer (reference: Recurring payments). */
 const EXPIRED: AuthorizationOutcome = { verdict: 'declined', statusCode: 'PAYMENT_CARD_EXPIRED' }
 
 function authorize(

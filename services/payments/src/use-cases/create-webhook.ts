@@ -19,7 +19,7 @@ type CreateWebhookDeps = {
   readonly webhooks: WebhookDeps
 }
 
-/** Makes a webhook (reference: Webhooks). Only this answer and its repeats contain the secret. */
+/** Creates a webhook (reference: Webhooks). Only this answer and the answers to repeated requests contain the secret. */
 export async function createWebhook(
   { pools, randomBytes, webhooks }: CreateWebhookDeps,
   {
@@ -50,8 +50,8 @@ export async function createWebhook(
 }
 
 /**
- * Only members hear that an address is inside a network, so this refusal waits for the judgement of access,
- * as the refusals of a schema do.
+ * Refuses an address inside a network. Only members may learn that an address is internal, so this refusal comes after the access
+ * check, like refusals of a schema.
  */
 function refuseInside(
   { outbound }: CreateWebhookDeps['webhooks'],

@@ -24,9 +24,9 @@ import { deliveriesCommand } from '../commands/deliveries.ts'
 import { deliveryTask } from '../webhooks/delivery.ts'
 
 let sink: StubProvider
-/** The answers of the sink by path; undefined: it stays silent. By default the sink accepts the event. */
+/** The answers of the sink by path. `undefined`: no answer. By default the sink accepts the event. */
 const answers = new Map<string, StubAnswer | undefined>()
-/** The names of webhooks that were looked up. Their name servers give no answer. */
+/** The host names of webhooks that were looked up. The name servers of these names do not answer. */
 const namesAsked: string[] = []
 const findAddresses = ({ host }: { readonly host: string }) => {
   namesAsked.push(host)
@@ -74,7 +74,7 @@ function isSigned({ headers, body }: StubRequest, ...secrets: string[]): boolean
   return JSON.stringify(signatures) === JSON.stringify(secrets.map((secret) => `v1=${digest(secret)}`))
 }
 
-/** Reads the jobs of a webhook in the queue of deliveries, or in the queue of dead deliveries. */
+/** Reads the jobs of a webhook in the queue of deliveries or in the dead-letter queue. */
 const jobsOf = async (webhookId: string, queue = 'webhook_delivery') =>
   (
     await sql<{ state: string; retry_count: number; delay: number }>`
@@ -98,7 +98,7 @@ const statusesOf = async (webhookId: string, ...options: readonly string[]) =>
     )
   ).map(({ status }) => status)
 
-// Most of the time passes in waiting for the queue, so the tests run together.
+// The tests mostly wait for the queue, so they run concurrently.
 describe.concurrent('deliveries', () => {
   it('sends an event as the list shows it, signed, once it is committed', async ({ expect }) => {
     const { id, webhook, update } = await listen('/plain')
@@ -348,7 +348,7 @@ describe.concurrent('deliveries', () => {
       payload: { url: 'https://shop.example/inside' },
     })
     expect(created.statusCode).toBe(201)
-    // A name of somebody else's that leads here. Only localhost does so on every machine, and no webhook is made for it.
+    // A host name that resolves to this machine. The API refuses `localhost`, so write it to the table.
     await strict.database.db.updateTable('webhooks').set({ url }).execute()
     await strict.app.inject({ method: 'PUT', url: `/merchants/${id}`, headers, payload: { name: 'Coffee' } })
     const states = async () =>

@@ -46,7 +46,7 @@ interface DeliverDeps {
 interface AttemptDeps extends DeliverDeps {
   readonly attempts: Counter
   readonly circuitBreakers: CircuitBreakers
-  /** Reprioritizes the waiting events of a merchant by its deliveries as they are now, in the background. */
+  /** Updates the priority of a merchant's waiting events by its current delivery time, in the background. */
   readonly reprioritize: (merchantId: string) => void
 }
 
@@ -54,9 +54,9 @@ const ANSWER_BYTES_MAX = 65_536
 const LATER_SECONDS_MAX = 3_600
 
 /**
- * Delivers an event. After the last attempt that fails, and when the webhook says that it is gone, the webhook is disabled. A
- * second run delivers the event again, and the webhook knows it by the id of the event (reference: Deliveries).
- * @throws Error when the webhook has not taken the event, so that the job runs again; RetryLater when the webhook says when
+ * Delivers an event. Disables the webhook after the last failed attempt, or if it answers that it is gone. A second run delivers
+ * the event again. The webhook recognizes it by the event id (reference: Deliveries).
+ * @throws Error if the webhook has not accepted the event, so that the job runs again; RetryLater if the webhook names a time
  */
 async function deliverEvent(
   deps: AttemptDeps,
@@ -90,13 +90,13 @@ async function deliverEvent(
   throw laterSeconds === undefined ? new Error(failure) : new RetryLater(failure, laterSeconds)
 }
 
-/** The outcome of an attempt. Without `error` the webhook has taken the event. */
+/** The outcome of an attempt. If `error` is absent, the webhook has accepted the event. */
 interface Sent extends Omit<DeliveryAttempt, 'at'> {
-  /** The seconds after which the webhook wants to be tried again. Undefined: it did not say. */
+  /** The number of seconds after which the webhook wants the next attempt. Absent if the webhook did not state it. */
   readonly laterSeconds?: number
 }
 
-/** Sends the event, unless the circuit breaker of its webhook is open. */
+/** Sends the event, unless the circuit breaker of the webhook is open. */
 async function sendUnlessOpen(deps: AttemptDeps, webhookId: string, delivery: Delivery): Promise<Sent> {
   const { circuitBreakers, now } = deps
   if (!claimAttempt(circuitBreakers, webhookId, now())) return { error: PAUSED }
@@ -137,7 +137,7 @@ async function send({ webhooks, now }: DeliverDeps, { event, url, test, secrets 
   }
 }
 
-/** The seconds of a Retry-After, a number or a date, at most an hour. Undefined for anything else. @see RFC 9110, 10.2.3 */
+/** The seconds of `Retry-After`, a number or a date, at most one hour, otherwise `undefined`. @see RFC 9110, 10.2.3 */
 function laterSecondsOf(header: string | undefined, now: Date): number | undefined {
   if (header === undefined) return undefined
   const text = header.trim()
@@ -150,9 +150,9 @@ function isLater(until: Date | null, now: Date): boolean {
 }
 
 /**
- * Returns a function that reprioritizes a merchant's queued events after its delivery time has changed. Otherwise the old
- * events of a merchant that has become slow would keep all workers. It works for one merchant after another, so that the
- * queue has connections left for its workers.
+ * Returns a function that updates the priority of a merchant's queued events after its delivery time has changed. Otherwise the
+ * old events of a slow merchant would occupy all workers. The function processes one merchant at a time, so that connections
+ * remain for the workers of the queue.
  */
 function createRenewal({ jobs, webhooks, logger }: DeliverDeps): AttemptDeps['reprioritize'] {
   let last = Promise.resolve()

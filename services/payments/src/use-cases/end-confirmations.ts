@@ -19,10 +19,10 @@ const EVERY_HOUR = '41 * * * *'
 
 /**
  * Asks the acquirer once more about every operation that has been open for `confirmationDays`. An operation without an answer
- * counts as rejected (reference: States of an operation). So no merchant waits for ever for money, and no merchant is paid
- * money that the acquirer has not taken. A second run finds only operations that the first run could not end. The acquirer
- * recognizes a repeated question by the id of the operation.
- * @throws any error except a statement that the database has ended, so that the job runs again
+ * counts as rejected (reference: States of an operation). So no merchant waits forever for money, and no merchant is paid money
+ * that the acquirer has not taken. A second run finds only operations that the first run could not close. The acquirer recognizes
+ * a repeated request by the id of the operation.
+ * @throws any error except that the database has cancelled a statement, so that the job runs again
  */
 export async function endConfirmations(deps: Omit<ConfirmationDeps, 'jobs'>): Promise<Outcome> {
   const { db, logger } = deps
@@ -31,7 +31,7 @@ export async function endConfirmations(deps: Omit<ConfirmationDeps, 'jobs'>): Pr
     try {
       await endConfirmation(deps, key)
     } catch (error) {
-      // One locked merchant must not make the others wait.
+      // A locked merchant must not delay other merchants.
       if (!isEndedStatement(error)) throw error
       logger.warn({ err: error, operation_id: key.id }, 'the wait for an acquirer could not be ended')
     }
@@ -46,7 +46,7 @@ async function endConfirmation(deps: Omit<ConfirmationDeps, 'jobs'>, key: Operat
     await bookFinalAnswer(deps, { acquirer, task, answer })
   } catch (error) {
     if (!isRefusedValue(error)) throw error
-    // The wait ends now, so an answer that cannot be booked counts as none.
+    // The wait ends now, so an answer that cannot be stored counts as no answer.
     deps.logger.error({ err: error, acquirer, operation_id: key.id }, 'the answer of an acquirer could not be stored')
     await bookFinalAnswer(deps, { acquirer, task, answer: { verdict: 'unanswered' } })
   }
@@ -66,7 +66,7 @@ async function askOnceMore(
   return { verdict: 'unanswered' }
 }
 
-/** Every hour, ends the wait for acquirers that have not answered. */
+/** Starts the hourly job that stops waiting for acquirers that have not answered. */
 export async function startConfirmations(deps: ConfirmationDeps): Promise<void> {
   await deps.jobs.work(confirmationTask, () => endConfirmations(deps))
   await deps.jobs.schedule(confirmationTask, EVERY_HOUR)

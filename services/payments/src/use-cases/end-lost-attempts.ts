@@ -17,17 +17,17 @@ interface LostAttemptDeps {
   readonly outbox: Outbox
 }
 
-/** Longer than an acquirer has to answer (10 s), so its answer is being written, or the process that asked has ended. */
+/** The acquirer must answer within 10 s. After 15 s, its answer is being stored or the process that asked has ended. */
 const AGE_SECONDS = 15
 const BATCH_ROWS = 1_000
 
 /**
- * Calls each attempt unknown that has been `sent` for 15 s, and that the look before found too (reference: Attempts). A repeat of
- * its request gets that outcome, and a job asks the acquirer. A second process finds only attempts that are still `sent`. An
- * attempt that cannot be written waits for the next look. All attempts wait after a rebalance: a process that has held
- * an outcome back since before the move writes it now.
- * @param seen the attempts that the look before has found
- * @returns the attempts that this look has found
+ * Marks each attempt as unknown that has been `sent` for 15 s and that the previous scan also found (reference: Attempts).
+ * Repeated requests then get that outcome, and a job asks the acquirer. A second process finds only attempts that are still
+ * `sent`. If an attempt cannot be written, the next scan tries again. After a rebalance all attempts wait for another scan,
+ * because a process may have held back an outcome during the rebalance and writes it now.
+ * @param seen the attempts that the previous scan found
+ * @returns the attempts that this scan found
  */
 export async function endLostAttempts(
   { db, pools, outbox, placement, logger }: LostAttemptDeps,
@@ -40,7 +40,7 @@ export async function endLostAttempts(
     try {
       await finishAsUnknown(pools, attempt)
     } catch (error) {
-      // A problem with one attempt, such as the lock of its merchant, must not make later attempts wait for ever.
+      // A problem with one attempt, such as a lock on its merchant, must not block later attempts forever.
       if (!isEndedStatement(error)) throw error
       logger.warn({ err: error, attempt_id: attempt.id }, 'an attempt could not be called unknown')
     }
@@ -55,15 +55,14 @@ async function finishAsUnknown(pools: Pools, { merchantId, id, kind }: Unsettled
 }
 
 /**
- * A process that waits for the database tries to write every half second (finish-attempt.ts), so it writes between two looks that
- * the database has answered. With the age and two looks, a repeat of the request is answered well within 30 s of a restart.
+ * A process that waits for the database retries every half second (`finish-attempt.ts`), so it writes between two successful
+ * scans. With the age and two scans, repeated requests are answered within 30 s of a restart.
  */
 const LOOK_MS = 3_000
 
 /**
- * Looks every 3 s for attempts of processes that have ended, in each process and beside the queue: a job that
- * a killed process was doing would wait for its time limit first. The function that it returns ends this after
- * the current look.
+ * Scans every 3 s for attempts of processes that have ended. Each process does this outside the queue, because a job of a killed
+ * process would first wait for its time limit. The returned function stops this after the current scan.
  */
 export function watchLostAttempts(deps: LostAttemptDeps): () => Promise<void> {
   let seen: ReadonlySet<string> = new Set()
@@ -72,7 +71,7 @@ export function watchLostAttempts(deps: LostAttemptDeps): () => Promise<void> {
     try {
       seen = await endLostAttempts(deps, seen)
     } catch (error) {
-      // The database may have been unavailable for other processes too: each of them gets the time of two looks again.
+      // The database may have been unavailable for other processes too. Give each of them the time of two more scans.
       seen = new Set()
       deps.logger.warn({ err: error }, 'attempts without an outcome could not be read')
     } finally {

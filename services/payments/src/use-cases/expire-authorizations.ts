@@ -18,9 +18,9 @@ type ExpiryDeps = {
 const EVERY_HOUR = '23 * * * *'
 
 /**
- * Voids the authorizations of all merchants that are older than `authorizationExpiryDays` (reference: Expiry
- * of authorizations). A second run finds nothing, because what has expired is not pending any more.
- * @throws Error after the last merchant when some were left out, so that the queue runs the job again for all of them
+ * Voids the authorizations of all merchants that are older than `authorizationExpiryDays` (reference: Expiry of authorizations).
+ * A second run changes nothing, because expired amounts are no longer pending.
+ * @throws Error after the last merchant if some merchants were skipped, so that the queue runs the job again for all merchants
  */
 export async function expireAuthorizations(deps: ExpiryDeps): Promise<Outcome> {
   const { pools } = deps
@@ -30,7 +30,7 @@ export async function expireAuthorizations(deps: ExpiryDeps): Promise<Outcome> {
   return 'done'
 }
 
-/** Voids expired authorizations every hour, where the settings give them an end. */
+/** Starts the hourly job that voids expired authorizations, if the settings define an expiry. */
 export async function startExpiry({ jobs, ...deps }: ExpiryDeps & { readonly jobs: Jobs }): Promise<void> {
   await jobs.work(expiryTask, () => expireAuthorizations(deps))
   if (deps.config.dayLimits.authorizationExpiryDays > 0) await jobs.schedule(expiryTask, EVERY_HOUR)

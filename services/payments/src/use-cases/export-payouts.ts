@@ -8,8 +8,8 @@ import type { Debtor } from '../payouts/pain-001.ts'
 import { BATCH_PAYOUTS_MAX, callInsertBatch, insertWaitingBatch } from '../payouts/payout-batch-repository.ts'
 
 /**
- * Puts waiting live payouts into a batch, and answers its files and how many payouts still wait, for an operator
- * (reference: Bank files). A repeat with the same key gets the same files.
+ * Puts waiting live payouts into a batch, for an operator. Returns the files of the batch and the number of payouts that still
+ * wait (reference: Bank files). A repeated request with the same key gets the same files.
  */
 export function exportPayouts(
   {

@@ -6,14 +6,14 @@ type FollowDeps = { readonly db: Db; readonly wait: (ms: number, signal?: AbortS
 
 const POLL_MS = 500
 const BATCH_EVENTS = 100
-/** Each poll reads a row of each merchant, so more merchants would load the database. */
+/** Each poll reads one row per merchant, so more merchants would overload the database. */
 const MERCHANTS_MAX = 10_000
 
 /**
- * Yields the events of test merchants from now on, in the order of each merchant. Nothing is queued or
- * changed, so any number of programs may follow at once. Ids are given out under the lock of their merchant,
- * so every event up to the newest id of a merchant is visible to a reader of that id.
- * @throws Error when there are more than 10 000 test merchants
+ * Yields the new events of test merchants, in order for each merchant. The generator changes and queues nothing, so any number of
+ * programs may follow at the same time. Each event gets its id under the lock of its merchant. So a reader that sees the newest
+ * id of a merchant also sees all earlier events.
+ * @throws Error if there are more than 10 000 test merchants
  */
 export async function* followEvents(
   deps: FollowDeps,
@@ -21,7 +21,7 @@ export async function* followEvents(
     merchantId,
     signal,
   }: {
-    /** Undefined: all test merchants, later ones too. */
+    /** `undefined` stands for all test merchants, including new ones. */
     readonly merchantId: string | undefined
     readonly signal: AbortSignal
   },

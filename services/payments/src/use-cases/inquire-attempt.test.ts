@@ -52,16 +52,15 @@ const charge = (headers: object = {}) =>
   })
 const stateOf = async (id: string) =>
   (await db().selectFrom('attempts').select('state').where('id', '=', id).executeTakeFirst())?.state
-/** Reads what is kept for the operator about an attempt or an operation. */
+/** Returns the exceptions about an attempt or an operation. */
 const exceptionsOf = async (id: string) => {
   const rows = db().selectFrom('acquirer_exceptions').select('payload').where('merchant_id', '=', merchantId)
   const about = sql<string>`coalesce(payload ->> 'attemptId', payload ->> 'operationId')`
   return (await rows.where(about, '=', id).execute()).map(({ payload }) => payload)
 }
-/** The refusal of a charge whose outcome is unknown. */
 const LOST = [400, processingError(12)]
 
-/** An attempt whose answer from the acquirer was lost. */
+/** Creates an attempt whose answer from the acquirer was lost. Returns its id. */
 async function unknownAttempt(): Promise<string> {
   north.answers.authorize = () => Promise.reject(new Error('reset'))
   expect(statusAndBody(await charge())).toEqual(LOST)
@@ -179,7 +178,6 @@ describe('inquireAttempt', () => {
 })
 
 let hasJustRebalanced = false
-/** The attempts that the last look has found. */
 let seen: ReadonlySet<string> = new Set()
 const look = async () => {
   const deps = { ...payments.deps, placement: { ...placement, hasJustRebalanced: () => hasJustRebalanced }, db: db() }
@@ -204,12 +202,12 @@ describe('endLostAttempts', () => {
     expect(await stateOf(id)).toBe('sent')
     await age(id)
     await look()
-    // Its process may have the answer since before the move.
+    // The process of the attempt may have held back the answer during the rebalance.
     hasJustRebalanced = true
     await look()
     hasJustRebalanced = false
     await look()
-    // Its process may wait for the database, which is back since the last look.
+    // The process of the attempt may wait for the database, which has become available since the last scan.
     expect(await stateOf(id)).toBe('sent')
     await look()
     expect(await stateOf(id)).toBe('unknown')

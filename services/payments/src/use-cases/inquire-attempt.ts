@@ -7,12 +7,12 @@ import type { Db } from '../database.ts'
 import { findUnknownAttempt, type UnsettledAttempt, updateUnknownAttempt } from '../transactions/attempt-repository.ts'
 import { type InquiryJob, inquiryTask } from '../transactions/transaction-jobs.ts'
 
-/** Seconds between questions: asked after 10 s, 1 min, 10 min, 1 h, 6 h and 24 h, then an operator decides. */
+/** The seconds between inquiries. The acquirer is asked after 10 s, 1 min, 10 min, 1 h, 6 h and 24 h. Then an operator decides */
 const DELAYS_SECONDS = [10, 50, 540, 3_000, 18_000, 64_800]
 
 /**
- * An attempt that is older when the first job finds it was lost with its process. Its acquirer has had its time,
- * so it is asked now.
+ * If an attempt is older than this when the first job finds it, its process has ended. The acquirer's time to answer is over, so
+ * the job asks immediately.
  */
 const LOST_MS = 15_000
 
@@ -25,10 +25,10 @@ type InquiryDeps = {
 }
 
 /**
- * Asks the acquirer what became of an attempt. Gives back an approval, because its client got no answer. While the acquirer knows
- * nothing, asks again later; in the end the operator decides (reference: Attempts). A second run of the job is dropped when the
- * first has settled the attempt. Otherwise it asks and gives back again, which an acquirer takes as the same call, and sends a
- * second job for the next step.
+ * Asks the acquirer for the outcome of an attempt. Gives back an approval, because its client got no answer. While the acquirer
+ * does not know the outcome, asks again later. In the end the operator decides (reference: Attempts). A second run of the job
+ * ends if the first run has settled the attempt. Otherwise it asks and gives back again, which the acquirer treats as the same
+ * call, and sends a second job for the next step.
  */
 export async function inquireAttempt(deps: InquiryDeps, job: InquiryJob): Promise<Outcome> {
   const attempt = await findUnknownAttempt(deps.db, job)
@@ -40,7 +40,7 @@ export async function inquireAttempt(deps: InquiryDeps, job: InquiryJob): Promis
   return 'done'
 }
 
-/** Asks the acquirer what became of an attempt, and writes the answer. False while the acquirer knows nothing. */
+/** Asks the acquirer for the outcome of an attempt and stores it. `false` while the acquirer does not know it. */
 async function askAcquirer(
   deps: Pick<InquiryDeps, 'db' | 'acquirers' | 'logger'>,
   attempt: UnsettledAttempt,
@@ -74,7 +74,7 @@ async function askLater(
   else await jobs.send(db, inquiryTask, { merchantId, id, step: next }, { startAfterSeconds })
 }
 
-/** Asks about every attempt of unknown outcome until it is settled. */
+/** Starts the jobs that ask about every attempt of unknown outcome until it is settled. */
 export function startInquiries(deps: InquiryDeps): Promise<void> {
   return deps.jobs.work(inquiryTask, (job) => inquireAttempt(deps, job))
 }

@@ -8,7 +8,7 @@ import { generateToken, hashToken } from '../members/invitation.ts'
 import { callInviteUser } from '../members/invitation-repository.ts'
 
 export interface InvitedUser {
-  /** Whether the user is a member already, so that nothing was done. */
+  /** Whether the user is already a member. Nothing was done in this case. */
   readonly isMember: boolean
   readonly replayed: boolean
   /** Whether this request sends a mail. */
@@ -16,10 +16,10 @@ export interface InvitedUser {
 }
 
 /**
- * Invites a user by email address (reference: Users of a merchant). The job of the mail is written in the same database
+ * Invites a user by email address (reference: Users of a merchant). The job of the mail is stored in the same database
  * transaction, and the answer does not wait for the mail.
- * @param countMail counts a mail against limits, around the function that it gets. It is not called for a repeat, nor
- * for a request that is refused for its access or its values: such a request must use up no limit
+ * @param countMail runs the function that it gets and counts the mail against limits. It is not called for a repeated request or
+ * for a request that is refused for its access or its values, because such requests must not use up a limit.
  */
 export async function inviteUser(
   deps: {
@@ -47,7 +47,7 @@ export async function inviteUser(
     const token = generateToken(deps.randomBytes)
     const { task, data } = await deps.jobs.prepare(invitationMailTask, { token })
     const invitation = { email, tokenHash: hashToken(token), task, data }
-    // The access may have ended since it was judged.
+    // Check the access again. It may have ended since the first check.
     const result = await callInviteUser(deps.pools, { caller, merchantId, invitation })
     const invited = requireAccess(caller, result, input)
     if (invited.mailed) deps.outbox.wake()

@@ -6,7 +6,7 @@ import type { PaymentLink } from '../payment-links/link.ts'
 import { type KeptPayment, type PageAnswer, type PayOnPageInput, payOnPage } from './pay-on-page.ts'
 import { resolveLink } from './resolve-link.ts'
 
-/** A card that pays at once, one whose bank asks the customer, and one that is refused. */
+/** A card that pays immediately, a card whose bank asks the customer, and a card that is refused. */
 const [PAID, CHALLENGED, REFUSED] = ['1000000000010000', '1000000000000000', '9000000000000000']
 
 let payments: TestPayments
@@ -21,7 +21,7 @@ afterAll(() => payments.close())
 
 const newPageId = () => String(++pages).padStart(22, 'p')
 
-/** A request with a form, by default that of a new page. */
+/** Returns a request with a form. By default the form belongs to a new page. */
 function formOf({
   number = PAID,
   expiry = '08 / 66',
@@ -42,7 +42,7 @@ const returnOf = (payment: PayOnPageInput, kept: Partial<KeptPayment>): PayOnPag
   source: { type: 'kept', kept: { card: '', paid: '', ...kept } },
 })
 
-/** A payment whose customer is at the bank. */
+/** Creates a payment whose customer is at the bank. */
 async function payAtBank(): Promise<{ payment: PayOnPageInput; answer: Extract<PageAnswer, { verdict: 'at-bank' }> }> {
   const payment = formOf({ number: CHALLENGED })
   const answer = await payOnPage(payments.deps, payment)
@@ -50,7 +50,6 @@ async function payAtBank(): Promise<{ payment: PayOnPageInput; answer: Extract<P
   return { payment, answer }
 }
 
-/** The customer's decision at the bank. */
 async function decide(bankUrl: string, decision: 'approve' | 'decline'): Promise<void> {
   const { pathname, searchParams } = new URL(bankUrl)
   const payload = new URLSearchParams({ state: searchParams.get('state') ?? '', decision }).toString()
@@ -58,21 +57,20 @@ async function decide(bankUrl: string, decision: 'approve' | 'decline'): Promise
   await payments.app.inject({ method: 'POST', url: pathname, headers, payload })
 }
 
-/** The link of the tests. */
 async function openLink(): Promise<PaymentLink> {
   const judged = await resolveLink(payments.deps, query)
   if (judged.verdict === 'problem') throw new Error(`the link leads to no payment: ${judged.problem}`)
   return judged.link
 }
 
-/** Returns the answer to a refused form of this link. */
+/** Returns the expected answer to a refused form of this link. */
 const refused = async (tried: object) => ({
   verdict: 'refused',
   link: await openLink(),
   tried: { expiry: '08 / 66', problems: {}, refusal: undefined, ...tried },
 })
 
-/** Returns the answer to a paid form of this link. */
+/** Returns the expected answer to a paid form of this link. */
 const paid = async (kept: object | undefined, receipt: object = {}) => ({
   verdict: 'paid',
   link: await openLink(),
@@ -135,7 +133,7 @@ describe('payOnPage with a form', () => {
   })
 })
 
-/** The dependencies of the service, which run `before` ahead of the statement with this number. */
+/** Returns dependencies that run `before` ahead of statement number `number`. */
 function depsWith(number: number, before: () => Promise<void>) {
   const { pools } = payments.deps
   let statements = 0
@@ -161,7 +159,7 @@ describe('payOnPage with a form that is sent twice', () => {
     await payOnPage(alone.deps, formOf({}))
     expect(alone.statements()).toBeGreaterThan(6)
     for (let number = 1; number <= alone.statements(); number++) {
-      // Before the last statement but one the acquirer has been asked, and the other request would wait for its answer.
+      // Before the second last statement, the acquirer was asked. The other request would wait for its answer.
       if (number === alone.statements() - 1) continue
       const answers: unknown[] = []
       const pageId = newPageId()

@@ -40,28 +40,27 @@ type PageDeps = PayDeps &
     readonly config: Pick<PaymentsConfig, 'checkout'>
   }
 
-/** The card form as it was submitted. */
+/** The submitted card form. */
 export interface CardForm extends CardInput {
-  /** The tokens from the script of the page. Undefined when the browser ran no script. */
+  /** The card tokens from the script of the page. `undefined` if the browser ran no script. */
   readonly tokens: string | undefined
 }
 
-/** The state of the payment that the customer's browser keeps, encrypted. An empty text stands for nothing. */
+/** The encrypted state of the payment, which the customer's browser keeps. An empty text means that there is no such state. */
 export interface KeptPayment {
-  /** The card, while the customer is at the bank. */
+  /** The card, while the customer is at the page of the bank. */
   readonly card: string
-  /** The receipt, once the payment is made. */
+  /** The receipt, after the payment is made. */
   readonly paid: string
 }
 
-/** A request to pay on the page of a link: with the form, or later with what the browser kept. */
+/** A request to pay on the page of a link. Its source is the card form, or the state that the browser kept. */
 export interface PayOnPageInput extends Pick<OrderRequest, 'ip' | 'isSecure'> {
-  /** Names the rendering of the page, so that a reload or a second click does not pay twice. */
+  /** Identifies one rendering of the page, so that a reload or a second click does not pay twice. */
   readonly pageId: string
-  /** The locale of the page. */
   readonly locale: string
   readonly query: URLSearchParams
-  /** The path to which the customer's bank returns. */
+  /** The path of the page to which the customer's bank returns. */
   readonly path: string
   readonly source:
     | { readonly type: 'form'; readonly form: CardForm }
@@ -76,12 +75,12 @@ interface PaidLink {
 
 type TriedCard = Pick<PaymentPage, 'expiry' | 'problems' | 'refusal'>
 
-/** A form whose card can be charged, or what the page says about it. */
+/** The result of reading a form: a card that can be charged, or the problems that the page shows. */
 type ReadForm =
   | { readonly verdict: 'read'; readonly underWay: UnderWay }
   | { readonly verdict: 'refused'; readonly tried: TriedCard }
 
-/** The next content of the page. The browser keeps the texts of `kept` from now on, in place of those that it kept before. */
+/** The next content of the page. The browser replaces its kept state with the texts of `kept`. */
 export type PageAnswer =
   | { readonly verdict: 'no-link'; readonly problem: LinkProblem }
   | { readonly verdict: 'too-late' }
@@ -95,9 +94,9 @@ export type PageAnswer =
     }
 
 /**
- * Pays on the page of a link, or continues a payment whose customer was at the bank (reference: Payment page).
- * @throws conflict while another request makes the payment, rateLimited when too many cards of the address were refused, and
- * rateUnavailable when the exchange rate is too old: the errors of `pay` and `takeChallenge` that are not about the input
+ * Pays on the page of a link, or continues a payment after the customer was at the bank (reference: Payment page).
+ * @throws conflict if another request is making the payment, rateLimited if too many cards from the address were refused, and
+ * rateUnavailable if the exchange rate is too old. These are the errors of `pay` and `takeChallenge` that are not about the input
  */
 export async function payOnPage(deps: PageDeps, input: PayOnPageInput): Promise<PageAnswer> {
   const judged = await resolveLink(deps, input.query)
@@ -141,7 +140,7 @@ function readForm(deps: PageDeps, { tokens, ...input }: CardForm): ReadForm {
   }
 }
 
-/** Continues after the bank, or shows the receipt again of a payment that has ended. */
+/** Continues a payment after the bank, or shows the receipt of a finished payment again. */
 async function continueKept(deps: PageDeps, { input, link }: PaidLink, kept: KeptPayment): Promise<PageAnswer> {
   const place = placeOf(input, link)
   const underWay = decryptUnderWay(deps.ciphers.frames, kept.card, place)
@@ -169,7 +168,7 @@ async function continuePayment(
     }
     case 'paid': {
       const { receipt } = answer
-      // The tokens are spent: without the receipt, a reload could only ask for the card again.
+      // The card tokens are used up. Without the receipt, a reload could only ask for the card again.
       const kept = source.type === 'kept' ? { card: '', paid: encryptReceipt(frames, receipt, place) } : undefined
       return { verdict: 'paid', link, receipt, kept }
     }
@@ -180,7 +179,7 @@ function placeOf({ pageId }: PayOnPageInput, { query }: PayableLink): CardPlace 
   return { pageId, query }
 }
 
-/** A payment of a link, as far as its order has come. */
+/** A payment by a link, with the progress of its order. */
 interface LinkPayment extends Pick<PayOnPageInput, 'ip' | 'isSecure' | 'pageId' | 'locale'> {
   readonly link: PayableLink
   readonly card: TokenizedCard
@@ -189,8 +188,8 @@ interface LinkPayment extends Pick<PayOnPageInput, 'ip' | 'isSecure' | 'pageId' 
 }
 
 /**
- * The payment is made; it is refused with a status code; or the customer's bank asks, and the next request needs
- * `hints`.
+ * The result of a payment by a link. `paid`: the payment is made. `refused`: it is refused with a status code. `at-bank`: the
+ * customer's bank asks the customer, and the next request must include `hints`.
  */
 type LinkPaymentAnswer =
   | { readonly verdict: 'paid'; readonly receipt: Omit<Receipt, 'paid'> }
@@ -200,14 +199,15 @@ type LinkPaymentAnswer =
 const STEPS_MAX = 8
 
 /**
- * Pays for browsers without a script, as the script of the page does. It can show no frame, so it skips fingerprints
- * and meets the bank by a redirect (reference: Payment page). It only looks up a payment that the script has finished.
+ * Pays for a browser without a script, with the same steps as the script of the page. Without a script the page can show no
+ * frames. So this function skips fingerprints and sends the customer to the bank by a redirect (reference: Payment page). If the
+ * script has already finished the payment, this function only looks the payment up.
  */
 async function payByLink(deps: PageDeps, payment: LinkPayment): Promise<LinkPaymentAnswer> {
   try {
     return await takeSteps(deps, payment)
   } catch (error) {
-    // The customer sees the problems of an order, and nothing about other errors.
+    // Show the customer only problems of the order. Rethrow other errors.
     if (error instanceof HttpError && error.isOfInput) return { verdict: 'refused', statusCode: error.code }
     throw error
   }
@@ -239,10 +239,10 @@ async function takeSteps(
     const task = await takeChallenge(deps, { ...request, step, way, origin: undefined, locale }).catch(
       ignoreUnavailable,
     )
-    // The form was sent twice, and the other request has taken this step. The next call of `pay` answers how the order stands.
+    // The form was sent twice, and the other request has taken this step. The next `pay` returns the order's state.
     if (!task) continue
     hints.push(...task.hints)
-    // A fingerprint that was begun and has no hint is skipped.
+    // Continue after a fingerprint without waiting for its result, so that `pay` skips it.
     if (step === 'tds-challenge' && task.url !== undefined) return { verdict: 'at-bank', bankUrl: task.url, hints }
   }
   return { verdict: 'refused', statusCode: challengeUnavailable.code }
@@ -253,8 +253,8 @@ function ignoreUnavailable(error: unknown): undefined {
 }
 
 /**
- * The receipt of a payment. Its facts come from the transaction and not from the form, because the order may have been paid with
- * another reference or another card.
+ * Returns the receipt of a payment. Its values come from the transaction and not from the form, because the order may have been
+ * paid with another reference or another card.
  */
 async function toReceipt(
   { pools }: PayDeps,

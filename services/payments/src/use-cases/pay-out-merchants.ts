@@ -19,8 +19,8 @@ import {
 } from '../payouts/payout-repository.ts'
 
 /**
- * The outcome for a merchant: the id of the payout of the day and its amount in minor units, why there is none, or the message of
- * the database when it ended the call.
+ * The outcome for one merchant. It is the payout of the day with its amount in minor units, or the reason why there is none, or
+ * the message of the database error that ended the call.
  */
 export type PayoutTurn = { readonly merchantId: string } & (
   | { readonly payout: string; readonly amount: bigint }
@@ -30,19 +30,17 @@ export type PayoutTurn = { readonly merchantId: string } & (
 
 export type PayoutDeps = { readonly db: Db; readonly pools: Pools; readonly config: Pick<PaymentsConfig, 'payouts'> }
 
-/** The merchants to pay out, and how each is paid. */
 interface PayOutMerchantsInput {
-  /** The only merchant to pay out. Undefined: all. */
+  /** The only merchant to pay out. `undefined` for all merchants. */
   readonly only?: string | undefined
-  /** Pays one merchant out. A command of an operator records this too. Default: pays, and records nothing. */
+  /** Pays out one merchant. An operator's command passes a function that also writes the audit log. The default only pays. */
   readonly pay?: (call: PayOutCall) => Promise<Judged<PaidOut>>
 }
 
 /**
- * Pays out all merchants with a positive balance, one after the other in the order of their ids, and yields
- * the outcome of each. Each has a call of its own, which decides under the lock of the balance (reference:
- * Making payouts).
- * @throws Error when the database is unavailable. The merchants before it are paid out
+ * Pays out all merchants with a positive balance, one after the other in the order of their ids. Yields the outcome of each. Each
+ * merchant has its own database call, which decides under the lock of the balance (reference: Making payouts).
+ * @throws Error if the database is unavailable. The payouts made before remain
  */
 export async function* payOutMerchants(
   deps: PayoutDeps,
@@ -58,7 +56,7 @@ export async function* payOutMerchants(
   }
 }
 
-/** A lock timeout or statement timeout of one merchant does not stop the payouts of others. */
+/** Turns a lock or statement timeout into an outcome, so that it does not stop the payouts of other merchants. */
 async function payOutMerchant(
   { payouts }: PayoutDeps['config'],
   { merchantId, test }: PayoutCandidate,
@@ -85,15 +83,15 @@ async function payOutMerchant(
 }
 
 /**
- * Pays out all merchants, or one, as a job of the queue does: counts what became of each, and logs each failure.
- * @throws Error after the last merchant when some could not be paid out, or at once when the database is unavailable
+ * Pays out all merchants, or one, as a job of the queue. Counts the outcomes and logs each failure.
+ * @throws Error after the last merchant if some could not be paid out, or immediately if the database is unavailable
  */
 export async function payOutAsJob(
   deps: PayoutDeps & { readonly logger: ServiceLogger['logger']; readonly meter: Metrics['meter'] },
   {
     only,
   }: {
-    /** The only merchant to pay out. Undefined: all. */
+    /** The only merchant to pay out. `undefined` for all merchants. */
     readonly only?: string | undefined
   } = {},
 ): Promise<void> {
@@ -116,12 +114,11 @@ function outcomeOf(turn: PayoutTurn): 'paid' | 'failed' | PayoutSkip {
 }
 
 /**
- * Pays out all merchants, as the job of the day (reference: Making payouts). Drops the job when the settings
- * are not `daily`: the queue keeps a schedule after the settings have changed. A second run of the day pays
- * out only the merchants whom the first run did not reach: other merchants have the payout of the day
- * already.
- * @throws Error after the last merchant when some could not be paid out, or at once when the database is
- * unavailable. The queue then runs the job again for all merchants
+ * Pays out all merchants as the daily job (reference: Making payouts). Drops the job if the setting is not `daily`, because the
+ * queue keeps a schedule after the setting has changed. A second run on the same day pays out only the merchants that the first
+ * run did not reach. All others already have the payout of the day.
+ * @throws Error after the last merchant if some could not be paid out, or immediately if the database is unavailable. The queue
+ * then runs the job again for all merchants
  */
 export async function payOutDaily(
   deps: PayoutDeps & { readonly logger: ServiceLogger['logger']; readonly meter: Metrics['meter'] },
@@ -131,7 +128,7 @@ export async function payOutDaily(
   return 'done'
 }
 
-/** Takes the daily payout job from the queue, and schedules it where the settings say `daily`. */
+/** Starts the worker of the daily payout job. Schedules the job if the setting is `daily`. */
 export async function startDailyPayouts(
   deps: PayoutDeps & {
     readonly jobs: Jobs

@@ -8,7 +8,7 @@ import type { Payout } from '../payouts/payout.ts'
 import { countPayouts } from '../payouts/payout-job.ts'
 import { callPayOut } from '../payouts/payout-repository.ts'
 
-/** Pays out a test merchant (reference: Making payouts). Later requests of the same day get the same payout. */
+/** Pays out a test merchant (reference: Making payouts). Later requests on the same day return the same payout. */
 export async function payOut(
   {
     pools,

@@ -36,7 +36,7 @@ afterAll(() => payments.close())
 
 const db = () => payments.database.db
 const newOrder = (changes: object = {}) => createOrder(browser, { key: merchant.key, ...changes })
-/** An order with all challenges taken. */
+/** Returns an order that has passed all challenges. */
 async function ready(changes: object = {}) {
   const order = await newOrder(changes)
   return { ...order, hints: (await walk(browser, order, { until: 'tds-challenge' })).hints }
@@ -58,7 +58,7 @@ const count = async (table: 'transactions' | 'attempts' | 'instruments' | 'spent
         .executeTakeFirst()
     )?.n,
   )
-/** A merchant with an acquirer of its own. Its orders have a real card and no test object. */
+/** Makes the merchant live, with an acquirer. Its orders have a real card and no test object. */
 async function goLive(): Promise<object> {
   merchant = await createTestMerchant(payments, app, { currency: 'EUR' })
   await db().updateTable('merchants').set({ acquirer: 'north' }).where('id', '=', merchant.id).execute()
@@ -173,7 +173,7 @@ describe('tokens of a card', () => {
       const { status, body } = await browser.send('/payments/challenges/card-lookup', { ...own, card })
       expect([status, body]).toEqual(refusedToken(path))
     }
-    // Another security code is noticed at the last step.
+    // The service detects the wrong security code only at the last step.
     const { hints } = await walk(browser, own, { until: 'tds-challenge' })
     const late = await browser.send('/payments', { ...own, hints, card: { ...own.card, code: order.card.code } })
     expect([late.status, late.body]).toEqual(refusedToken('card.code'))

@@ -41,16 +41,16 @@ export type PayDeps = CheckoutDeps & {
   readonly limitRefusals: LimitRefusals
 }
 
-/** The challenges that an order needs before it is paid, or the transaction that the order became. */
+/** The challenges that an order must pass before it is paid, or the transaction of the paid order. */
 export type PaymentAnswer =
   | { readonly verdict: 'challenged'; readonly challenges: readonly Challenge[] }
   | { readonly verdict: 'paid'; readonly transactionId: string; readonly replayed: boolean }
 
 /**
- * Takes a customer's order one step further: offers the next challenge or, when none is left, asks for the
- * authorization. The same order and hints never pay twice (reference: Paying once).
- * @throws orderRefused with the status code of the refusal, rateLimited when too many cards of the address were
- * refused, conflict while another request makes the payment, and the errors of `openCheckout`
+ * Takes a customer's order one step further. Offers the next challenge or, if none is left, asks the acquirer for the
+ * authorization. The same order with the same hints never pays twice (reference: Paying once).
+ * @throws orderRefused with the status code of the refusal, rateLimited if too many cards from the address were refused, conflict
+ * if another request is making the payment, and the errors of `openCheckout`
  */
 export async function pay(deps: PayDeps, request: OrderRequest): Promise<PaymentAnswer> {
   const opened = await openCheckout(deps, request)
@@ -59,22 +59,22 @@ export async function pay(deps: PayDeps, request: OrderRequest): Promise<Payment
   if (decision.verdict === 'step') return offerStep(deps, opened, decision.step)
   const authorize = () => authorizePayment(deps, { opened, idempotentRequest: request.idempotentRequest, decision })
   const end = await (opened.payee.test ? authorize() : deps.limitRefusals(request.ip, authorize))
-  // 3-D Secure must begin again. The lookup of the card makes a new session.
+  // 3-D Secure must start again. The card lookup creates a new session.
   if (end.verdict === 'gone') return offerStep(deps, { ...opened, session: undefined }, 'card-lookup')
   return toAnswer({ end, scheme: opened.scheme, replayed: false })
 }
 
-/** Whether the acquirer is asked: authentication is accepted, or the payment is refused with a status code. */
+/** Whether to ask the acquirer: the authentication is accepted, or the payment is refused with a status code. */
 type Decision = TdsVerdict | { readonly verdict: 'refused'; readonly statusCode: string }
 
-/** An order without further steps, and what was decided about it. */
+/** An order that has passed all challenges, and the decision about it. */
 interface DecidedOrder {
   readonly opened: OpenOrder
   readonly idempotentRequest: IdempotentRequest | undefined
   readonly decision: Decision
 }
 
-/** The next act for an order: offer a step, ask the acquirer, or refuse the order without asking. */
+/** Returns the next step of an order: offer a challenge, ask the acquirer, or refuse the order without asking. */
 function decideOrder(opened: OpenOrder): Extract<NextStep, { verdict: 'step' }> | Decision {
   const statusCode = judgeCardOf(opened)
   if (statusCode !== undefined) return { verdict: 'refused', statusCode }
@@ -87,7 +87,7 @@ function decideOrder(opened: OpenOrder): Extract<NextStep, { verdict: 'step' }> 
   }
 }
 
-/** The simulator refuses a card before 3-D Secure refuses the payment. */
+/** Judges the result of 3-D Secure. For a test merchant, a refusal of the card takes precedence over a refusal by 3-D Secure. */
 function judgeAuthentication({ payee, scenario }: OpenOrder, status: TdsStatus): Decision {
   const judged = tdsVerdict(status, payee.tdsMode)
   switch (judged.verdict) {
@@ -119,8 +119,8 @@ function toAnswer({ end, scheme, replayed }: Omit<EndedOrder, 'verdict' | 'bound
 }
 
 /**
- * Writes the attempt, asks the acquirer unless the order is refused already, and writes the transaction. A refused
- * payment has a transaction too (reference: Paying once).
+ * Inserts the attempt, asks the acquirer unless the order is already refused, and inserts the transaction. A refused payment has
+ * a transaction too (reference: Paying once).
  */
 async function authorizePayment(deps: PayDeps, decided: DecidedOrder): Promise<PaymentOutcome> {
   const { payee, tokens } = decided.opened
@@ -147,7 +147,7 @@ async function authorizePayment(deps: PayDeps, decided: DecidedOrder): Promise<P
   }
 }
 
-/** Asks the acquirer without holding a lock or a connection, and writes the transaction, once the database is back. */
+/** Asks the acquirer without a lock or a connection, then inserts the transaction when the database is available. */
 async function completePayment(deps: PayDeps, decided: DecidedOrder, attemptId: string): Promise<PaymentEnd> {
   const { pools, wait } = deps
   const end = await finishAttempt({

@@ -5,7 +5,7 @@ import { findMerchant, updateOperatorSettings } from '../merchants/operator-merc
 import type { Pricing } from '../merchants/pricing.ts'
 import { type OperatorAnswer, type OperatorChange, runOperatorChange } from '../operators/operator-change-repository.ts'
 
-/** Changes the fees of later captures, refunds and lost disputes, for an operator. */
+/** Changes a merchant's fees of future captures, refunds and lost disputes, for an operator. */
 export function priceMerchant(
   { operatorDb }: { readonly operatorDb: Db },
   {
@@ -15,13 +15,13 @@ export function priceMerchant(
   }: {
     readonly change: OperatorChange
     readonly merchantId: string
-    /** Absent fees stay as they are. */
+    /** Absent fees do not change. */
     readonly pricing: Partial<Pricing>
   },
 ): Promise<OperatorAnswer> {
   return runOperatorChange(operatorDb, change, async (trx) => {
     const { merchant } = (await findMerchant(trx, merchantId)) ?? refuseMissing()
-    // A cluster refuses to read rows that a function with the rights of the owner has written in the same transaction.
+    // Change last: a cluster refuses to read rows that an owner's function has written in the same transaction.
     const changed = await updateOperatorSettings(trx, merchantId, { pricing })
     return {
       answer: { merchant: viewMerchant({ ...merchant, pricing: changed.pricing }) },

@@ -6,9 +6,9 @@ import { hashToken } from '../members/invitation.ts'
 import type { CreateAppDeps } from './create-app.ts'
 
 /**
- * Makes an app for a client, where the settings and the database permit it (reference: Registration).
- * @throws registrationClosed where only the operator makes apps, registrationInvited where a good code is
- * needed and the request has none
+ * Creates an app for a client, if the settings and the database permit it (reference: Registration).
+ * @throws registrationClosed if only the operator may create apps, registrationInvited if registration needs a valid code and the
+ * request has none
  */
 export async function registerApp(
   { pools, pepper, generateApiKey, config }: CreateAppDeps & { readonly config: Pick<PaymentsConfig, 'registration'> },

@@ -9,12 +9,11 @@ import { callEnableWebhook, findDeliveryJob } from '../webhooks/delivery-reposit
 import { viewDelivery } from '../webhooks/delivery-view.ts'
 
 /**
- * Sends the event of a delivery to its webhook again, for an operator, by a delivery of its own. A disabled
- * webhook takes events from then on (console reference: Routes of payments). The webhook knows the event by
- * its id.
+ * Sends the event of a delivery to its webhook again, for an operator, as a new delivery. A disabled webhook becomes enabled
+ * (console reference: Routes of payments). The receiver recognizes the event by its id.
  *
  * Lock order: the webhook.
- * @throws notFound, deliveryObsolete when the webhook is deleted or the event too old, idempotencyKeyReused
+ * @throws notFound, deliveryObsolete if the webhook is deleted or the event too old, idempotencyKeyReused
  */
 export async function replayDelivery(
   { operatorDb, names, jobs }: { readonly operatorDb: Db; readonly names: Names; readonly jobs: Jobs },
@@ -23,7 +22,7 @@ export async function replayDelivery(
     id,
   }: {
     readonly change: OperatorChange
-    /** Empty: no delivery has the id of the request. */
+    /** Empty if the id in the request cannot be the id of a delivery. */
     readonly id: string
   },
 ): Promise<OperatorAnswer> {
@@ -36,7 +35,7 @@ export async function replayDelivery(
     const job = await jobs.send(trx, deliveryTask, { merchantId, eventId, webhookId }, options)
     const delivery = await findDeliveryJob(trx, names.jobSchema, job)
     if (delivery === undefined) throw new Error(`the queue has no job ${job}`)
-    // A cluster refuses to read rows that a function with the rights of the owner has written in the same transaction.
+    // Change last: a cluster refuses to read rows that an owner's function has written in the same transaction.
     if (!(await callEnableWebhook(trx, replayed))) refuseObsolete()
     return {
       answer: { delivery: viewDelivery(delivery) },
@@ -47,7 +46,7 @@ export async function replayDelivery(
   })
 }
 
-/** Refuses a delivery that cannot be made again. @throws deliveryObsolete */
+/** Refuses a delivery that cannot be sent again. @throws deliveryObsolete */
 function refuseObsolete(): never {
   throw deliveryObsolete()
 }

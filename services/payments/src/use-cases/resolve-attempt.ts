@@ -13,8 +13,8 @@ import { findAttemptTenant } from '../transactions/transaction-repository.ts'
 type ResolveDeps = { readonly acquirers: Acquirers; readonly operatorPools: Pools; readonly operatorDb: Db }
 
 /**
- * Decides an authorization without a known outcome, for an operator (reference: Attempts). An approved amount is given
- * back, because the customer's answer said that the payment had failed.
+ * Records the outcome of an authorization without a known outcome, for an operator (reference: Attempts). An approved
+ * authorization is reversed, because the customer was told that the payment had failed.
  */
 export async function resolveAttempt(
   deps: ResolveDeps,
@@ -32,7 +32,7 @@ export async function resolveAttempt(
   const key = { merchantId, id }
   if (outcome === 'approved') await giveBackUnknown(deps, key)
   return runOperatorChange(deps.operatorDb, change, async (trx) => {
-    // A cluster refuses to read rows that a function with the rights of the owner has written in the same transaction.
+    // Read first: a cluster refuses to read rows that an owner's function has written in the same transaction.
     const attempt = (await findAttemptForOperator(deps.operatorPools, key)) ?? refuseMissing()
     const state = outcome === 'approved' ? 'reversed' : 'declined'
     if (!(await updateUnknownAttempt(trx, key, state))) throw attemptSettled()
@@ -45,7 +45,7 @@ export async function resolveAttempt(
   })
 }
 
-/** Does nothing for an attempt whose outcome is known: the change refuses it, or is a repeat and answers as before. */
+/** Does nothing if the outcome is known: the change refuses the request, or answers an idempotent request. */
 async function giveBackUnknown({ acquirers, operatorDb: db }: ResolveDeps, key: AttemptKey): Promise<void> {
   const attempt = await findUnknownAttempt(db, key)
   if (attempt && (await giveBackAttempt({ acquirers, db }, attempt)) !== 'reversed') throw notTakenBack()

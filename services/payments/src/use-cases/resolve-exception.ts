@@ -4,7 +4,7 @@ import { viewException } from '../acquirers/exception-view.ts'
 import type { Db } from '../database.ts'
 import { type OperatorAnswer, type OperatorChange, runOperatorChange } from '../operators/operator-change-repository.ts'
 
-/** Marks an exception as resolved, for an operator. A resolved exception stays as it is. */
+/** Marks an exception as resolved, for an operator. An exception that is already resolved does not change. */
 export function resolveException(
   { operatorDb }: { readonly operatorDb: Db },
   {
@@ -16,7 +16,7 @@ export function resolveException(
     readonly change: OperatorChange
     readonly merchantId: string
     readonly id: string
-    /** The deed of the operator, in words. The audit log keeps it. */
+    /** A description of how the operator resolved the exception. The audit log stores it. */
     readonly note: string | undefined
   },
 ): Promise<OperatorAnswer> {

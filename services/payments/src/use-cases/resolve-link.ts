@@ -5,7 +5,7 @@ import { isChargeable } from '../money/currencies.ts'
 import { currencyOf, type JudgedLink, judgeLink } from '../payment-links/link.ts'
 import { findLinkPayee } from '../payment-links/payee-repository.ts'
 
-/** Finds what a link asks to pay, or why it cannot be paid (reference: Parameters of a link). */
+/** Returns the payment that a link describes, or the reason why it cannot be paid (reference: Parameters of a link). */
 export async function resolveLink(
   {
     config,
@@ -27,7 +27,7 @@ export async function resolveLink(
   return payee ? refuseLost(judgeLink(query, payee)) : { verdict: 'problem', problem: 'key-unknown' }
 }
 
-/** Refuses a link whose texts are not as they were written: U+FFFD takes the place of escapes that are not UTF-8. */
+/** Refuses a link with undecodable texts: U+FFFD replaces percent-encoded bytes that are not UTF-8. */
 function refuseLost(judged: JudgedLink): JudgedLink {
   if (judged.verdict !== 'read') return judged
   const { link } = judged

@@ -5,8 +5,8 @@ import { tasks } from '../migrations.ts'
 import { type OperatorAnswer, type OperatorChange, runOperatorChange } from '../operators/operator-change-repository.ts'
 
 /**
- * Puts the dead-letter jobs of a task back into its queue, for an operator, in the transaction of the change. Jobs that
- * another transaction retries are left to it.
+ * Puts the dead-letter jobs of a task back into its queue, for an operator, in the database transaction of the change. Skips jobs
+ * that another database transaction is retrying.
  */
 export async function retryTask(
   { operatorDb, jobs }: { readonly operatorDb: Db; readonly jobs: Jobs },

@@ -5,8 +5,8 @@ import { callRevokeKey } from '../apps/app-key-repository.ts'
 import { lastKey } from '../errors.ts'
 
 /**
- * Revokes a key of the calling app, which may be the key of this request (reference: Keys of an app).
- * @throws lastKey when no other key is good: an app without keys could never call again
+ * Revokes a key of the calling app, possibly the key of this request (reference: Keys of an app).
+ * @throws lastKey if the app has no other valid key, because an app without keys could never call again
  */
 export async function revokeKey(
   { pools }: { readonly pools: Pools },

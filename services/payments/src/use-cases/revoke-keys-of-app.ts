@@ -3,7 +3,7 @@ import { updateKeysRevoked } from '../apps/app-repository.ts'
 import type { Db } from '../database.ts'
 import { type OperatorAnswer, type OperatorChange, runOperatorChange } from '../operators/operator-change-repository.ts'
 
-/** Revokes every key of an app for an operator, from its next request on. */
+/** Revokes every key of an app, for an operator. The app's next request is already refused. */
 export function revokeKeysOfApp(
   { operatorDb }: { readonly operatorDb: Db },
   { change, appId }: { readonly change: OperatorChange; readonly appId: string },

@@ -5,9 +5,10 @@ import { lastMember } from '../errors.ts'
 import { callRevokeMember } from '../members/member-repository.ts'
 
 /**
- * Ends the membership of an app or a user, or a pending invitation, from the next request on (reference: Members).
- * @throws lastMember when an app is the only app of a live merchant without a user and would remove itself, or a user
- * the only user of one without an app: nobody could reach the merchant through the API any more
+ * Ends the membership of an app or a user, or a pending invitation (reference: Members). The next request of the former member is
+ * already refused.
+ * @throws lastMember if the only member of a live merchant removes itself, because nobody could reach the merchant through the
+ * API any more
  */
 export async function revokeMember(
   { pools }: { readonly pools: Pools },

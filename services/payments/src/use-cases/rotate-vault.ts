@@ -11,18 +11,18 @@ import type { WebhookSecrets } from '../webhooks/webhook-secret.ts'
 
 type RotationDeps = { readonly db: Db; readonly vault: PanVault; readonly webhookSecrets: WebhookSecrets }
 
-/** The numbers of values that were encrypted again. */
+/** The numbers of values that a rotation encrypted again. */
 export interface Rotated {
-  /** Card numbers. */
+  /** The number of card numbers. */
   readonly rotated: number
-  /** Webhooks with a secret that was encrypted again. */
+  /** The number of webhooks with at least one secret that was encrypted again. */
   readonly webhooks: number
 }
 
 /**
- * Encrypts every card number and every webhook secret with the first key of `PAYMENTS_VAULT_KEYS`, batch by batch. Finished batches
- * stay when a rotation is interrupted, and several rotations may run at once. Afterwards the other keys can be removed from the
- * settings.
+ * Encrypts every card number and every webhook secret with the first key of `PAYMENTS_VAULT_KEYS`, in batches. If a rotation is
+ * interrupted, finished batches remain. Several rotations may run at the same time. After a rotation, the other keys can be
+ * removed from the settings.
  * @throws DecryptionError for a value whose key is not in the settings
  */
 export async function rotateVault(deps: RotationDeps): Promise<Rotated> {

@@ -7,8 +7,8 @@ import { callRotateWebhookSecret } from '../webhooks/webhook-repository.ts'
 import { generateWebhookSecret } from '../webhooks/webhook-secret.ts'
 
 /**
- * Gives a webhook a new secret, which only this answer contains (reference: Webhooks). For 24 hours the previous secret
- * signs too.
+ * Gives a webhook a new secret, which only this answer contains (reference: Webhooks). For 24 hours, events are signed with the
+ * previous secret too.
  */
 export async function rotateWebhookSecret(
   {

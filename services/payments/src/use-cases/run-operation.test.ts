@@ -35,16 +35,16 @@ beforeAll(async () => {
 })
 afterAll(() => payments.close())
 
-/** A payment of EUR 3.00, of which nothing is captured. */
+/** Creates a payment of EUR 3.00 without captures. */
 const pay = () => customerPayment(payments, merchantId)
 
 interface Attempt extends Partial<Omit<RunOperationInput, 'caller' | 'transactionId'>> {
-  /** The key of the app that asks. */
+  /** The key of the calling app. */
   readonly key?: string
   readonly idempotentRequest?: IdempotentRequest
 }
 
-/** Captures EUR 1.00, unless `attempt` says otherwise. @returns the result, or what was thrown */
+/** Captures EUR 1.00, unless `attempt` says otherwise. @returns the result, or the thrown error */
 const run = (transactionId: string, { key = app.key, idempotentRequest, ...attempt }: Attempt = {}) =>
   runOperation(payments.deps, {
     caller: callerOf({ key }, idempotentRequest),
@@ -54,7 +54,7 @@ const run = (transactionId: string, { key = app.key, idempotentRequest, ...attem
     ...attempt,
   }).catch((error: unknown) => error)
 
-/** The transaction after its one operation. */
+/** The expected transaction after one operation. */
 const shown = (id: string, amounts: object, entry: object) => ({
   ...{ id, merchantId, test: true, created: expect.any(Date), currency: 'EUR', fundingCurrency: 'EUR', amount: 300n },
   ...{ descriptor: 'Coffee & John', reference: null, card: expect.any(Object), codePresent: expect.any(Boolean) },

@@ -16,8 +16,8 @@ export interface RunOperationInput {
 type OperationDeps = { readonly pools: Pools; readonly operations: OperationGroup }
 
 /**
- * Captures, refunds or voids part of a transaction. The amount is judged under the lock of the transaction, so two
- * captures of the same money cannot both pass (reference: Refusal of amounts).
+ * Captures, refunds or voids part of a transaction. The amount is checked under the lock of the transaction, so two captures of
+ * the same money cannot both succeed (reference: Refusal of amounts).
  */
 export async function runOperation(
   deps: OperationDeps,
@@ -33,7 +33,7 @@ export async function runOperation(
   }
 }
 
-/** Runs the operation. For a refused request only access is judged. */
+/** Runs the operation. If the request is invalid, only checks access. */
 async function runOrJudge(
   { pools, operations }: OperationDeps,
   { caller: { keyMac, userEmail, idempotentRequest }, transactionId, kind, operation }: RunOperationInput,

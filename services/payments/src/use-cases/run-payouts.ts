@@ -10,8 +10,8 @@ import { payoutRunTask } from '../payouts/payout-job.ts'
 import { type PayoutDeps, payOutAsJob } from './pay-out-merchants.ts'
 
 /**
- * Has a job pay merchants out, for an operator: all of them may take longer than a request (reference: Making payouts).
- * The job is sent in the transaction of the change.
+ * Sends a job that pays merchants out, for an operator. A request could not wait for all payouts (reference: Making payouts). The
+ * job is inserted in the database transaction of the change.
  */
 export async function runPayouts(
   { operatorDb, operatorPools, jobs }: { readonly operatorDb: Db; readonly operatorPools: Pools; readonly jobs: Jobs },
@@ -20,7 +20,7 @@ export async function runPayouts(
     merchantId,
   }: {
     readonly change: OperatorChange
-    /** Undefined: all merchants with a balance above 0. */
+    /** `undefined` for all merchants with a balance above 0. */
     readonly merchantId: string | undefined
   },
 ): Promise<OperatorAnswer> {
@@ -32,7 +32,7 @@ export async function runPayouts(
   })
 }
 
-/** Takes the jobs by which operators pay out. */
+/** Starts the worker of the payout jobs that operators send. */
 export function startPayoutRuns(
   deps: PayoutDeps & {
     readonly jobs: Jobs

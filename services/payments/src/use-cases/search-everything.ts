@@ -7,22 +7,22 @@ import { HIGHEST, ID_FORM, LOWEST } from '../pagination/page-query.ts'
 import { listPayoutsOfAll } from '../payouts/payout-repository.ts'
 import { findTransactionsOfAll, listFoundFigures } from '../transactions/operator-transaction-repository.ts'
 
-/** Something that a text leads to. */
+/** An object that a search finds. */
 export interface SearchHit {
   readonly kind: 'merchant' | 'transaction' | 'dispute' | 'payout' | 'app'
   readonly id: string
-  /** Absent for a merchant and an app. */
+  /** Absent if the object is a merchant or an app. */
   readonly merchantId?: string
-  /** A line for people. */
+  /** A description for the operator. */
   readonly title: string
 }
 
 const HITS_MAX = 20
 
 /**
- * Merchants, transactions, disputes, payouts and apps that a text finds, at most 20, by kind in this order (console
- * reference: Routes of payments). Of many merchants or apps they are the newest of those that the indexes find
- * first. Disputes and payouts have nothing to be found by but their ids.
+ * Returns at most 20 merchants, transactions, disputes, payouts and apps that match a text, sorted by kind in this order (console
+ * reference: Routes of payments). If many merchants or apps match, the newest of those that the indexes find first are returned.
+ * Disputes and payouts are found only by their ids.
  */
 export async function searchEverything(
   { operatorPools }: { readonly operatorPools: Pools },

@@ -36,7 +36,7 @@ type SeedDeps = {
   readonly config: Pick<PaymentsConfig, 'pricing'>
 }
 
-/** The number of new objects, and of operations that were run. */
+/** The numbers of inserted objects and of completed operations. */
 export interface SeedReport {
   readonly apps: number
   readonly merchants: number
@@ -45,15 +45,13 @@ export interface SeedReport {
 }
 
 /**
- * Inserts all objects of a file or none, and then runs the operations as a member of the merchant (reference:
- * Seed files). Existing objects stay as they are, so a file may be seeded again, also when a run broke off
- * between operations.
- * @throws Error for an object of a time to come, for one that the file refers to and does not exist, and for an operation that is
- * refused
+ * Inserts all objects of a file or none. Then runs the operations as a member of the merchant (reference: Seed files). Existing
+ * objects do not change. So a file may be seeded again, for example after an interruption between operations.
+ * @throws Error if an object is from the future, if a referenced object does not exist, or if an operation is refused
  */
 export async function seed(deps: SeedDeps, file: SeedFile): Promise<SeedReport> {
   const inserted = await deps.db.transaction().execute(async (trx) => {
-    // Later ids of a merchant follow its greatest one, so all its rows would be of that time.
+    // Later ids of a merchant are greater than its greatest id. An id from the future would give all later rows its time.
     const later = await findLaterObject(trx, objectsOf(file))
     if (later) throw new Error(`${later.kind} ${later.id}: its time is still to come`)
     return {
@@ -83,7 +81,7 @@ function seedMerchants(trx: Trx, { config: { pricing } }: SeedDeps, { merchants 
   })
 }
 
-/** Runs the operations that the trail does not have yet. */
+/** Runs the operations that the trail does not contain yet. */
 async function runOperations(
   { db, operations: operationGroup }: SeedDeps,
   transaction: SeedTransaction,
@@ -115,7 +113,7 @@ async function countNew<Item>(items: readonly Item[], insert: (item: Item) => Pr
   return count
 }
 
-/** A payment of a customer, authorized in full. */
+/** A customer's payment, authorized in full. */
 interface SeedPayment {
   readonly id: string
   readonly merchantId: string
@@ -123,13 +121,13 @@ interface SeedPayment {
   /** Minor units. */
   readonly amount: number
   readonly card: { readonly number: string; readonly expiry: CardExpiry }
-  /** RFC 3339. Undefined: the instant in the id. */
+  /** A timestamp of RFC 3339. `undefined` for the time in the id. */
   readonly created?: string | undefined
 }
 
 /**
- * Inserts a transaction of a test merchant, as a customer would have made it. False when it exists.
- * @throws Error when there is no such merchant, or when it is live: its acquirer does not know the transaction
+ * Inserts a transaction of a test merchant, like a customer's payment. Resolves to `false` if the transaction exists.
+ * @throws Error if the merchant does not exist, or if it is live, because its acquirer does not know the transaction
  */
 async function seedTransaction(trx: Trx, deps: Pick<SeedDeps, 'vault'>, payment: SeedPayment): Promise<boolean> {
   const { id, merchantId } = payment
@@ -141,7 +139,7 @@ async function seedTransaction(trx: Trx, deps: Pick<SeedDeps, 'vault'>, payment:
   return true
 }
 
-/** Turns a payment into the transaction that is stored, with its card number encrypted. */
+/** Returns the stored transaction for a payment, with the card number encrypted. */
 export function encryptSeed(
   { vault }: Pick<SeedDeps, 'vault'>,
   { id, merchantId, currency, amount, card: { number, expiry }, created }: SeedPayment,

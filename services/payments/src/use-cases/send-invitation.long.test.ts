@@ -25,7 +25,7 @@ afterAll(async () => {
   await sink.close()
 })
 
-/** A stranger who invites from a merchant that was made for it. */
+/** Invites the address from a new merchant of a new app. */
 async function invite(email: string): Promise<number> {
   const stranger = await createTestApp(payments)
   const { id } = await createTestMerchant(payments, stranger)
@@ -53,7 +53,7 @@ it('sends an invitation to an address that differs from another by a letter beyo
 })
 
 describe('a mail beyond the limit of its address', () => {
-  /** Runs the job of an invitation that was sent, with a limit and a mail server of the test's own. */
+  /** Prepares the job of a sent invitation, with a rate limit and a mail server of this test. */
   async function prepareJob(email = 'grace@example.com') {
     expect(await invite(email)).toBe(201)
     const { text = '' } = await sink.take(({ to }) => to?.[0]?.address === email)

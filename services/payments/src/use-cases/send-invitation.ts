@@ -24,9 +24,9 @@ type SendDeps = {
 }
 
 /**
- * Sends one mail, unless the invitation was revoked, used or has expired. While the address has had too many mails, the
- * mail waits: otherwise a stranger could use up the limit of an address and suppress the invitations of others. A second run
- * sends the mail again, with the same link, and counts it again.
+ * Sends one mail, unless the invitation was revoked, used or has expired. If the address has had too many mails, the mail waits.
+ * Otherwise a stranger could use up the limit of an address and suppress the invitations of other merchants. A second run sends
+ * the same link again and counts another mail.
  */
 async function sendInvitation(
   { config, pools, rateLimits, logger, mailer }: SendDeps & { readonly mailer: Mailer },
@@ -50,17 +50,17 @@ async function sendInvitation(
   return 'sent'
 }
 
-/** A digest of the address that ignores the case of A to Z. */
+/** Returns a digest of the address that ignores the case of A to Z. */
 function digestOf(email: string): string {
   return createHash('sha256').update(lowerAToZ(email)).digest('base64url')
 }
 
-/** Takes invitation mails from the queue. Without a mail server they wait there. */
+/** Starts the worker of invitation mails. Without a mail server, the mails wait in the queue. */
 export async function startInvitationMails(deps: SendDeps, mailer: Mailer): Promise<void> {
   const mails = countMails(deps.meter)
   await deps.jobs.work(invitationMailTask, async (job, { attempt }) => {
     const outcome = await sendInvitation({ ...deps, mailer }, job, attempt).catch((error: unknown) => {
-      // The text of the error is left out, because it may contain the address.
+      // Log no message of the error, because it may contain the address.
       deps.logger.warn({ attempt, ...smtpReason(error) }, 'invitation mail not sent')
       return isRefusedRecipient(error) ? ('refused' as const) : ('failed' as const)
     })

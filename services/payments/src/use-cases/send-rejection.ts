@@ -22,9 +22,10 @@ type RejectionMailDeps = {
 }
 
 /**
- * Sends one mail about a rejection, unless the acquirer has accepted the operation after all, or about the excess of a dispute.
- * An acquirer that rejects everything must not fill a mailbox: an address gets so many in an hour, and events report the rest. A
- * second run sends the mail again, because nothing stores that it was sent. It does not count it again.
+ * Sends one mail about a rejection or about the excess of a dispute. Sends none if the acquirer has accepted the operation after
+ * all. An address gets a limited number of mails per hour, because an acquirer that rejects everything must not fill a mailbox.
+ * Events report the other rejections. A second run sends the mail again, because nothing stores that it was sent, but does not
+ * count it again.
  */
 async function sendRejection(
   {
@@ -40,7 +41,7 @@ async function sendRejection(
   const mail = await findMail(pools, job)
   if (!mail) return 'dropped'
   const address = createHash('sha256').update(lowerAToZ(mail.to)).digest('base64url')
-  // The first attempt has counted the mail: a slow mail server must not use up the limit of the address.
+  // Count only the first attempt, because attempts with a slow mail server must not use up the limit of the address.
   if (attempt === 1 && (await rateLimits.mails.consume(`rejection ${address}`)) !== undefined) {
     logger.warn({ merchant_id: merchantId }, 'a merchant has had too many mails about rejections: one was not sent')
     return 'dropped'
@@ -59,7 +60,7 @@ async function findMail(pools: RejectionMailDeps['pools'], job: RejectionMailJob
   return rejection && { to: rejection.email, ...rejectionMail(rejection) }
 }
 
-/** Takes the mails about rejections from the queue. Without a mail server nobody takes them, and they wait. */
+/** Starts the worker of mails about rejections. Without a mail server, the mails wait in the queue. */
 export async function startRejectionMails(deps: RejectionMailDeps, mailer: Mailer): Promise<void> {
   const mails = countMails(deps.meter)
   await deps.jobs.work(rejectionMailTask, async (job, { attempt }) => {
@@ -69,7 +70,7 @@ export async function startRejectionMails(deps: RejectionMailDeps, mailer: Maile
       return outcome
     } catch (error) {
       mails.add(1, { outcome: 'failed' })
-      // The text of the error is left out, because it may contain the address.
+      // Log no message of the error, because it may contain the address.
       deps.logger.warn({ attempt, ...smtpReason(error) }, 'mail about a rejection not sent')
       if (isRefusedRecipient(error)) throw new DeadLetterJob(RECIPIENT_REFUSED)
       throw new Error('the mail server did not take the mail')

@@ -8,8 +8,8 @@ import { type BankFilesView, toBankFiles, viewBankFiles } from '../payouts/bank-
 import { readBatch } from '../payouts/payout-batch-repository.ts'
 
 /**
- * The files of a batch once more, byte by byte the same, for an operator. The audit log records this, because the bank
- * may get the files twice.
+ * Returns the files of a batch again, byte for byte the same, for an operator. The audit log records this, because the bank may
+ * receive the files twice.
  */
 export async function showBankFiles(
   { operatorDb }: { readonly operatorDb: Db },

@@ -9,18 +9,18 @@ import { findEvent } from '../webhooks/event-repository.ts'
 import type { Webhook } from '../webhooks/webhook.ts'
 import { listShownWebhooks } from '../webhooks/webhook-repository.ts'
 
-/** A delivery with what was sent, where to, and what came of it. */
+/** A delivery with its event, its webhook and its attempts. */
 export interface ShownDelivery {
   readonly delivery: ListedDelivery
-  /** Undefined when it is deleted. */
+  /** `undefined` if the webhook is deleted. */
   readonly webhook: Webhook | undefined
-  /** Undefined when it is too old to be kept. */
+  /** `undefined` if the event was deleted because of its age. */
   readonly event: MerchantEvent | undefined
-  /** The oldest first. */
+  /** Oldest first. */
   readonly attempts: readonly DeliveryAttempt[]
 }
 
-/** A delivery of any merchant, for an operator. @throws notFound when the queue has no such delivery, or no more */
+/** Returns a delivery of any merchant, for an operator. @throws notFound if the queue does not contain it */
 export async function showDelivery(
   {
     operatorDb,

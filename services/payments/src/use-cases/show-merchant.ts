@@ -11,18 +11,18 @@ import {
 import type { Webhook } from '../webhooks/webhook.ts'
 import { listShownWebhooks } from '../webhooks/webhook-repository.ts'
 
-/** A merchant as an operator sees it alone. Amounts are minor units of its currency. */
+/** A merchant with all details for an operator. Amounts are minor units of its currency. */
 export interface ShownMerchant extends MerchantForOperator {
-  /** The amount of a payout made now. */
+  /** The amount that a payout would have now. */
   readonly available: number
-  /** The amount that open disputes would take. */
+  /** The amount that open disputes would take if they were lost. */
   readonly reserve: number
   readonly apps: readonly AppMember[]
   readonly users: readonly UserMember[]
   readonly webhooks: readonly Webhook[]
 }
 
-/** A merchant with its amounts and members, for an operator. @throws notFound */
+/** Returns a merchant with its amounts and members, for an operator. @throws notFound */
 export async function showMerchant(
   { operatorPools, config }: { readonly config: Pick<PaymentsConfig, 'payouts'>; readonly operatorPools: Pools },
   merchantId: string,

@@ -21,7 +21,7 @@ import {
 } from '../operators/overview-repository.ts'
 import { deliveryTask } from '../webhooks/delivery.ts'
 
-/** Counts for the first page of operators. */
+/** Counts for the start page of operators. */
 interface OverviewCounts extends WaitingCounts {
   readonly days: readonly DayFigures[]
   readonly payoutsDue: readonly DueFigures[]
@@ -30,7 +30,7 @@ interface OverviewCounts extends WaitingCounts {
 }
 
 export interface Overview {
-  /** Undefined while the database does not answer. */
+  /** `undefined` if the database does not answer. */
   readonly counts: OverviewCounts | undefined
   readonly health: { readonly database: Health; readonly queue: Health; readonly mail: Health; readonly rates: Health }
 }
@@ -43,8 +43,8 @@ type OverviewDeps = {
 }
 
 /**
- * The overview of the merchants of a mode (console reference: Overview of payments). It reads over the connections of
- * operators, so that its sums keep no capture waiting.
+ * Returns the overview of the live or the test merchants (console reference: Overview of payments). The sums use the connections
+ * of operators, so that no capture waits for them.
  * @throws RebalancingError during a rebalance to other servers
  */
 export async function showOverview(deps: OverviewDeps, mode: MerchantMode): Promise<Overview> {

@@ -19,15 +19,15 @@ import { findTransactionTenant } from '../transactions/transaction-repository.ts
 import type { EventSummary } from '../webhooks/event.ts'
 import { listEventsOfTransaction } from '../webhooks/operator-event-repository.ts'
 
-/** A transaction with all that happened to it, as an operator sees it alone. */
+/** A transaction with all details for an operator. */
 export interface ShownTransaction extends TransactionForOperator {
-  /** The newest 100, newest first, as disputes and fraud alerts. */
+  /** The newest 100, newest first. The same holds for disputes and fraud alerts. */
   readonly journals: readonly TransactionJournal[]
   readonly events: readonly EventSummary[]
   readonly disputes: readonly Dispute[]
   readonly frauds: readonly Fraud[]
   readonly left: AmountsLeft
-  /** Undefined where no quota limits the operator. */
+  /** `undefined` if no refund quota limits the operator. */
   readonly allowance: ShownQuota | undefined
 }
 

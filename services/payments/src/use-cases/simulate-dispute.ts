@@ -8,8 +8,8 @@ import { callOpenDispute } from '../disputes/dispute-repository.ts'
 import { type SimulatedDisputeJob, simulatedDisputeTask } from '../disputes/simulated-dispute-job.ts'
 
 /**
- * Disputes all that is captured and not refunded, once for each transaction (reference: Test numbers). A second run changes
- * nothing: the reference of the dispute is made from the transaction, and is unique within the merchant.
+ * Disputes everything that is captured and not refunded, once for each transaction (reference: Test numbers). A second run
+ * changes nothing. The reference of the dispute is derived from the transaction and is unique within the merchant.
  */
 async function simulateDispute({ pools }: { readonly pools: Pools }, { id }: SimulatedDisputeJob): Promise<Outcome> {
   const dispute = { ...DEFAULT_REASON, acquirerRef: simulatedRef(id) }
@@ -17,7 +17,7 @@ async function simulateDispute({ pools }: { readonly pools: Pools }, { id }: Sim
   return outcome === undefined || outcome.verdict === 'opened' ? 'done' : 'dropped'
 }
 
-/** Takes the jobs that dispute the transactions of some test cards at their first capture. */
+/** Starts the worker that disputes transactions of some test cards after their first capture. */
 export function startSimulatedDisputes(deps: { readonly pools: Pools; readonly jobs: Jobs }): Promise<void> {
   return deps.jobs.work(simulatedDisputeTask, (job) => simulateDispute(deps, job))
 }

@@ -35,7 +35,7 @@ describe('snapshotAccounts', () => {
   const snapshot = () => snapshotAccounts({ db: payments.service.db, logger: payments.deps.logger })
   const violations = (merchantId: string) => listViolations(payments.owner.db, merchantId)
 
-  /** Lets everything happen some days ago, by the ids that the merchant gives out. */
+  /** Runs a function as if it happened some days ago, by changing the ids that the merchant generates. */
   async function daysAgo<T>(days: number, happen: () => Promise<T>): Promise<T> {
     const { db } = payments.owner
     const next = (body: string) =>
@@ -51,7 +51,7 @@ describe('snapshotAccounts', () => {
     }
   }
 
-  /** A merchant who was made three days ago, with a capture of that day. */
+  /** Creates a merchant that is three days old, with a capture from that day. */
   async function oldMerchant(changes: object = { test: true }) {
     return daysAgo(3, async () => {
       const { id } = await createTestMerchant(payments, app, { currency: 'EUR', ...changes })
@@ -70,7 +70,7 @@ describe('snapshotAccounts', () => {
   it('sums the entries up to the end of the last day that is over, starting from the day before', async () => {
     const { id, transactionId } = await oldMerchant()
     await snapshot()
-    // Nothing came after the day of the capture, so another entry could still get an id of that day.
+    // The day of the capture gets no snapshot yet. Without a later entry, a new entry could still get an id of that day.
     expect(await sums(id)).toEqual([])
     await daysAgo(2, () => capture(payments, app, transactionId, 100))
     await snapshot()

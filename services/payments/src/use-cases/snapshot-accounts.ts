@@ -8,14 +8,14 @@ import { forEachMerchant } from '../merchants/each-merchant.ts'
 
 type SnapshotDeps = { readonly db: Db; readonly logger: ServiceLogger['logger'] }
 
-/** UTC. */
+/** In UTC. */
 const WELL_AFTER_MIDNIGHT = '41 1 * * *'
 
 /**
- * Sums the accounts of all merchants up to the end of the last day that is over, so that house accounts need no running total
- * (reference: Accounts). A second run of the day stores nothing: the key of a sum is its account and day. A missed day loses
- * nothing, because the next sum continues from the last one.
- * @throws Error after the last merchant when some were left out, so that the queue runs the job again for all of them
+ * Stores the sums of all merchants' accounts up to the end of the last complete day, so that house accounts need no running total
+ * (reference: Accounts). A second run on the same day stores nothing, because account and day are the key of a sum. After a
+ * missed day, the next sum continues from the last stored sum.
+ * @throws Error after the last merchant if some failed, so that the queue runs the job again for all of them
  */
 export async function snapshotAccounts(deps: SnapshotDeps): Promise<Outcome> {
   await forEachMerchant(deps, (merchantId) => callSnapshotAccounts(deps.db, merchantId))

@@ -8,10 +8,10 @@ import { getOperation } from '../acquirers/operation-repository.ts'
 type SubmitDeps = BookingDeps & { readonly acquirers: Acquirers }
 
 /**
- * Hands an operation to the acquirer, under the id of its trail entry: a repeated call is the same operation. Then books the
- * answer: what the acquirer rejects is taken back (reference: What is taken back). A second run gets the same answer, which
- * changes nothing.
- * @throws Error while the acquirer cannot take it, so that the job runs again
+ * Sends an operation to the acquirer under the id of its trail entry, so the acquirer recognizes a repeated call. Then books the
+ * answer, and takes back a rejected operation (reference: What is taken back). A second run gets the same answer, which changes
+ * nothing.
+ * @throws Error if the acquirer is unavailable, so that the job runs again
  */
 export async function submitOperation(deps: SubmitDeps, job: AcquirerJob): Promise<Outcome> {
   const { acquirer: name, task } = await getOperation(deps.db, job)
@@ -23,7 +23,7 @@ export async function submitOperation(deps: SubmitDeps, job: AcquirerJob): Promi
   return 'done'
 }
 
-/** Hands every capture, refund and void of live money to its acquirer. */
+/** Starts the worker that sends every capture, refund and void of live merchants to its acquirer. */
 export function startOperations({ jobs, ...deps }: SubmitDeps & { readonly jobs: Jobs }): Promise<void> {
   return jobs.work(acquirerTask, (job) => submitOperation(deps, job))
 }

@@ -36,18 +36,18 @@ export type ChallengeDeps = CheckoutDeps & {
   readonly config: { readonly server: Pick<PaymentsConfig['server'], 'baseUrl'> }
 }
 
-/** The challenge that a client chose among the offered ones. */
+/** The challenge that a client chose from the offered ones. */
 export interface TakeChallengeInput extends OrderRequest {
   readonly step: Step
-  /** The way in which the customer is asked. Steps that ask nobody have one way. */
+  /** How the client shows the challenge. Steps without a question to the customer have only one way. */
   readonly way: Extract<ChallengeType, 'iframe' | 'redirect' | 'poll'>
-  /** The origin of the page that shows the challenge; undefined when the browser did not send it. */
+  /** The origin of the page that shows the challenge. `undefined` if the browser did not send it. */
   readonly origin: string | undefined
-  /** The locale of that page; undefined when it did not tell one. */
+  /** The locale of that page. `undefined` if the page did not send it. */
   readonly locale: string | undefined
 }
 
-/** The task of the client. From then on the client sends the hints with the order, as proof. */
+/** The task for the client. From now on the client sends the hints with the order, as proof of the challenge. */
 type ChallengeTask = z.input<typeof ChallengeTaskView>
 
 const FINGERPRINT_TIMEOUT_MS = 10_000
@@ -56,10 +56,9 @@ const CHALLENGE_SIZE = { width: 390, height: 400 }
 const POLL_INTERVAL_MS = 2_000
 
 /**
- * Takes the step of a payment that was offered last, or an earlier one: several clients may send the same order at
- * once, and each can go on (reference: Rules of challenges).
- * @throws challengeUnavailable when the step was not offered yet, or the order ended without steps; the errors of
- * `openCheckout`
+ * Takes the step of a payment that was offered last, or an earlier step. Several clients may send the same order at the same
+ * time, and each must be able to continue (reference: Rules of challenges).
+ * @throws challengeUnavailable if the step was not offered yet or the order ended without steps, and the errors of `openCheckout`
  */
 export async function takeChallenge(deps: ChallengeDeps, input: TakeChallengeInput): Promise<ChallengeTask> {
   const opened = await openCheckout(deps, input)
@@ -73,12 +72,12 @@ export async function takeChallenge(deps: ChallengeDeps, input: TakeChallengeInp
   return startChallenge(deps, { opened, session, input })
 }
 
-/** @throws challengeUnavailable when the step does not apply to the order, so that the client begins again */
+/** @throws challengeUnavailable if the step does not apply to the order, so that the client starts again */
 function requireStep(applies: boolean): asserts applies {
   if (!applies) throw challengeUnavailable()
 }
 
-/** Another client has ended the same order meanwhile. The hint lets this client send the order again and get that end. */
+/** The task after another client has ended the order. With its hint, this client gets the same result. */
 function toEndedTask({ ciphers }: ChallengeDeps, { bound }: EndedOrder, step: Step): ChallengeTask {
   requireStep(bound !== undefined)
   return { hints: [encryptHint(ciphers.hints, bound.digest, { sessionId: bound.sessionId, step })] }
@@ -123,12 +122,12 @@ async function startChallenge(deps: ChallengeDeps, { opened, session, input }: T
   const shown = { merchantId: payee.id, sessionId: session.id, money, last4, locale, returns: way === 'redirect' }
   const state = encryptChallengeState(deps.ciphers.frames, shown)
   const page = `${deps.config.server.baseUrl}/acs/challenge`
-  // The hint proves nothing until the bank has decided, so the client may have it before.
+  // Give the client the hint already now, because it proves nothing until the bank has decided.
   if (way === 'redirect') return { url: `${page}?state=${encodeURIComponent(state)}`, hints: [hint] }
   return { ...frameTask(page, state), ...CHALLENGE_SIZE, timeout: CHALLENGE_TIMEOUT_MS }
 }
 
-/** Asked out of band, the simulated banking app answers by itself after two seconds. */
+/** Returns the task of out-of-band authentication. The simulated banking app confirms the payment after two seconds. */
 async function pollTask(
   { pools, now }: ChallengeDeps,
   {
@@ -139,7 +138,7 @@ async function pollTask(
   }: {
     readonly key: SessionKey
     readonly session: Session
-    /** Whether the customer was asked less than two seconds ago. */
+    /** Whether the authentication started less than two seconds ago. */
     readonly waits: boolean
     readonly hint: string
   },

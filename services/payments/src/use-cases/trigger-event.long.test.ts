@@ -24,7 +24,7 @@ beforeAll(async () => {
 })
 afterAll(() => payments.close())
 
-/** Makes a test merchant, which can be paid out as long as no dispute has taken its money. */
+/** Creates a test merchant. It can be paid out until a dispute takes its money. */
 async function createMerchant(): Promise<string> {
   const bank = { iban: 'DK5000400440116243' }
   return (await createTestMerchant(payments, app, { test: true, bank })).id
@@ -32,11 +32,11 @@ async function createMerchant(): Promise<string> {
 
 const trigger = (type: TriggeredType, id?: string) => triggerEvent(operatorDeps(payments), { type, merchantId: id })
 
-/** The events of a merchant. */
+/** Returns the events of a merchant. */
 const eventsOf = (id: string) =>
   payments.database.db.selectFrom('events').select(['id', 'type', 'object_id']).where('merchant_id', '=', id).execute()
 
-/** The events that each trigger leaves, with the events of what must happen first. */
+/** The events after each trigger, including those of the steps before it. */
 const LEFT: Readonly<Record<TriggeredType, readonly EventType[]>> = {
   'transaction.created': ['transaction.created'],
   'transaction.failed': ['transaction.failed'],
@@ -105,7 +105,7 @@ it('charges nothing for a payout of a merchant without an IBAN', async () => {
 describe('isTriggered', () => {
   it.each([
     ['transaction.created', true],
-    // Only an acquirer of live merchants causes it.
+    // Only the acquirer of a live merchant can cause this event.
     ['transaction.rejected', false],
     ['nothing.here', false],
     ['toString', false],

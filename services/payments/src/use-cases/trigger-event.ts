@@ -30,8 +30,8 @@ import { runOperation } from './run-operation.ts'
 import { encryptSeed } from './seed.ts'
 import { updateMerchant } from './update-merchant.ts'
 
-// Scenarios for operators who try a webhook (`payments trigger`). They call other use cases one after the
-// other, so that each event has the causes that clients give it.
+// Scenarios for operators who test a webhook (`payments trigger`). They call other use cases in sequence, so that each event has
+// the same causes as events of clients.
 
 type TriggerDeps = {
   readonly acquirers: Acquirers
@@ -45,7 +45,7 @@ type TriggerDeps = {
   readonly wait: (ms: number, signal?: AbortSignal) => Promise<void>
 } & { readonly config: Pick<PaymentsConfig, 'dayLimits' | 'payouts' | 'pricing'> }
 
-/** A caller for a test merchant, as one of its apps. */
+/** A test merchant, and a caller that acts as one of its apps. */
 interface Actor {
   readonly deps: TriggerDeps
   readonly merchant: Merchant
@@ -57,9 +57,9 @@ interface Actor {
 type Trigger = (actor: Actor) => Promise<string>
 
 /**
- * The cause of each event. Not among them: `transaction.rejected`, which only an acquirer of live merchants
- * causes; events of users, who would get mails; a failed payout, because payouts of test merchants are
- * settled at once; and a disabled webhook, which takes days.
+ * The function that causes each event. Some events are missing. `transaction.rejected` comes only from the acquirer of a live
+ * merchant. Events of users would send mails. A payout cannot fail, because payouts of test merchants are settled immediately. A
+ * webhook is disabled only after days.
  */
 const TRIGGERS = {
   'transaction.created': (actor) => charge(actor),
@@ -78,17 +78,16 @@ const TRIGGERS = {
   'app.revoked': addAndRevokeApp,
 } as const satisfies Partial<Record<EventType, Trigger>>
 
-/** The events that can be triggered. */
 export type TriggeredType = keyof typeof TRIGGERS
 
 /** The events that can be triggered, in the order in which commands list them. */
 export const TRIGGERED_TYPES = Object.keys(TRIGGERS).filter(isTriggered)
 
 /**
- * Makes an event happen at a test merchant, by the same use cases as requests: the events before it happen too, such as
- * the capture before a dispute.
- * @throws Error when there is no such merchant, when it is live, when it has no app that could act, or when the card
- * that is to be refused is accepted; the errors of the use cases
+ * Makes an event happen at a test merchant, by the same use cases as requests. The events before it happen too, such as the
+ * capture before a dispute.
+ * @throws Error if the merchant does not exist, is live or has no app that could act, or if the card that must be refused is
+ * accepted; and the errors of the use cases
  */
 export async function triggerEvent(
   deps: TriggerDeps,
@@ -97,7 +96,7 @@ export async function triggerEvent(
     merchantId,
   }: {
     readonly type: TriggeredType
-    /** The test merchant. Undefined: the newest one, or a new one where there is none. */
+    /** The test merchant. If `undefined`, the newest test merchant, or a new one if none exists. */
     readonly merchantId: string | undefined
   },
 ): Promise<{ readonly merchantId: string; readonly objectId: string }> {
@@ -109,7 +108,6 @@ export async function triggerEvent(
   return { merchantId: merchant.id, objectId: await TRIGGERS[type](actor) }
 }
 
-/** Whether a text is an event that can be triggered. */
 export function isTriggered(text: string): text is TriggeredType {
   return Object.hasOwn(TRIGGERS, text)
 }
@@ -129,9 +127,9 @@ async function findTestMerchant(deps: TriggerDeps, id: string | undefined): Prom
 }
 
 const GOOD_CARD = '1000000000000000'
-/** Authorized for its customer, and refused for lack of money when the merchant charges it again (reference: Test numbers). */
+/** A card that is authorized for its customer, but refused for lack of money later (reference: Test numbers). */
 const REFUSED_LATER = '1000000000090007'
-/** The amount that is charged, in major units. Payouts have a minimum, which comes on top. */
+/** The charged amount in major units, without the minimum payout that is added to it. */
 const CHARGED_MAJOR_UNITS = 100
 
 function amountOf({ deps, merchant }: Actor): number {
@@ -140,13 +138,13 @@ function amountOf({ deps, merchant }: Actor): number {
   )
 }
 
-/** Charges a card again, and resolves to the id of the transaction. */
+/** Charges a card again. Resolves to the id of the transaction. */
 async function charge(actor: Actor): Promise<string> {
   const input = await toChargeInput(actor, GOOD_CARD)
   return (await createTransaction(actor.deps, input)).transactionId
 }
 
-/** Charges a card that is refused, and resolves to the id of the failed transaction. */
+/** Charges a card that is refused. Resolves to the id of the failed transaction. */
 async function chargeRefusedCard(actor: Actor): Promise<string> {
   const input = await toChargeInput(actor, REFUSED_LATER)
   const { end } = await chargeCard(actor.deps, input)
@@ -154,7 +152,7 @@ async function chargeRefusedCard(actor: Actor): Promise<string> {
   throw new Error(`the card ${REFUSED_LATER} was not refused`)
 }
 
-/** A charge needs an earlier payment of its card. That payment is seeded, so that it leaves no event. */
+/** A charge needs an earlier payment of its card. The payment is seeded, so that it causes no event. */
 async function toChargeInput(actor: Actor, number: string): Promise<CreateTransactionInput> {
   const { merchant, caller } = actor
   const transactionId = await seedPayment(actor, number)
@@ -172,7 +170,7 @@ async function seedPayment({ deps, merchant, tag }: Actor, number: string): Prom
   return id
 }
 
-/** Far enough for a merchant whose clock runs ahead. */
+/** A year that is in the future even for a merchant whose test clock is ahead. */
 const EXPIRY_YEAR = 2_099
 
 async function operate(actor: Actor, kind: OperationKind, transactionId: string): Promise<string> {
@@ -205,7 +203,7 @@ async function captureAndAddFraud(actor: Actor): Promise<string> {
 
 const DAY_SECONDS = 86_400
 
-/** A payout is made once a day, and captures wait for some days. So the clock of the merchant moves forward. */
+/** Moves the test clock forward, because payouts are made once a day and captures wait for some days. */
 async function captureAndPayOut(actor: Actor): Promise<string> {
   const { deps, merchant, caller } = actor
   if (merchant.iban === null)
@@ -219,7 +217,7 @@ async function captureAndPayOut(actor: Actor): Promise<string> {
   return payout.id
 }
 
-/** Gives the merchant another name, and its own name again. */
+/** Changes the name of the merchant and then restores it. */
 async function renameMerchant({ deps, merchant, caller }: Actor): Promise<string> {
   const rename = (name: string | null) =>
     updateMerchant(deps, { caller, merchantId: merchant.id, input: valid({ name }), fixed: {} })

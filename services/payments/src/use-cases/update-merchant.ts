@@ -6,8 +6,8 @@ import type { MerchantChanges } from '../merchants/merchant.ts'
 import { callUpdateMerchant } from '../merchants/merchant-repository.ts'
 
 /**
- * Changes name, email address or descriptor of a merchant (reference: Changing a merchant). Nothing changes when any
- * field is wrong.
+ * Changes the name, email address or descriptor of a merchant (reference: Changing a merchant). If any field is invalid, nothing
+ * changes.
  */
 export async function updateMerchant(
   { pools }: { readonly pools: Pools },
@@ -20,7 +20,7 @@ export async function updateMerchant(
     readonly caller: Caller
     readonly merchantId: string
     readonly input: RequestInput<MerchantChanges>
-    /** Immutable fields as the client sent them, by path; of a refused request too. */
+    /** Immutable fields as the client sent them, by path. They are present for an invalid request too. */
     readonly fixed: Readonly<Record<string, unknown>>
   },
 ): Promise<void> {
@@ -28,7 +28,7 @@ export async function updateMerchant(
   requireAccess(caller, result, withImmutable(input, Object.keys(fixed), result.differing))
 }
 
-/** Refuses changed immutable fields, beside the fields that are refused already, in the order of the body. */
+/** Adds errors for changed immutable fields to the errors of other fields, in the order of the body. */
 function withImmutable(
   input: RequestInput<MerchantChanges>,
   order: readonly string[],

@@ -28,13 +28,13 @@ import { checkFigures, streamFigures } from '../ledger/transaction-figures.ts'
 export interface Violation {
   readonly merchantId: string
   readonly invariant: Invariant
-  /** The row that breaks it. Null when it concerns the merchant's ledger as a whole. */
+  /** The table of the row that breaks the invariant. `null` if the invariant concerns the merchant's ledger as a whole. */
   readonly table: string | null
   readonly id: string | null
   readonly message: string
 }
 
-/** The ends of a merchant's chains. Lists that are older than the chain of states have no end of it. */
+/** The ends of a merchant's chains. `states` is `undefined` in lists from before the chain of states existed. */
 export interface ChainHeads {
   readonly ledger: ChainHead
   readonly states: ChainHead | undefined
@@ -52,9 +52,9 @@ const VIOLATIONS_MAX = 100
 const EMPTY_CHAIN: ChainHead = { length: 0n, head: Buffer.alloc(0) }
 
 /**
- * Recomputes the ledgers of all merchants, one after another, each as of one moment, and compares them with the heads
- * that were kept (reference: Verification). Memory does not grow with the ledger. Of invariant 12 only two parts can be
- * recomputed later: no payout has left the balance below 0, and no clock of a live merchant runs ahead.
+ * Recomputes the ledgers of all merchants, one after another, and compares them with the noted chain heads (reference:
+ * Verification). Each ledger is read in one snapshot. Memory does not grow with the ledger. Of invariant 12, only two parts can
+ * be checked later: no payout has left the balance below 0, and the clock of a live merchant is not ahead.
  */
 export async function* verifyLedger(
   db: Db,
@@ -62,9 +62,9 @@ export async function* verifyLedger(
     merchantId,
     heads,
   }: {
-    /** The only merchant to verify. Undefined: all. */
+    /** The only merchant to verify. `undefined` for all merchants. */
     readonly merchantId: string | undefined
-    /** The ends of chains that were kept, by merchant. */
+    /** The noted ends of chains, by merchant. */
     readonly heads: ReadonlyMap<string, ChainHeads>
   },
 ): AsyncGenerator<VerifiedMerchant> {
@@ -82,7 +82,7 @@ export async function* verifyLedger(
   }
 }
 
-/** Verifies one merchant. Undefined when the database has no ledger of it, and no list of merchants names it. */
+/** Verifies one merchant. Returns `undefined` if the database has no ledger of the merchant and no list of heads names it. */
 function verifyMerchant(
   db: Db,
   merchantId: string,
@@ -126,7 +126,7 @@ function verifyMerchant(
   })
 }
 
-/** Only the clock of a test merchant may run ahead, because live money is paid out by the clock of the database. */
+/** Only the clock of a test merchant may be ahead, because live payouts use the clock of the database. */
 function checkBalance(
   { currency, clockOffset }: VerifiedBalance,
   merchant: VerifiedRows['merchant'],
@@ -139,7 +139,7 @@ function checkBalance(
   return findings
 }
 
-/** Compares the clearing with the payouts that wait, currency by currency: a payout keeps its own where the merchant moves. */
+/** Compares clearing and unsettled payouts by currency. Payouts keep their currency after a move to the euro. */
 function checkClearing({ payoutClearing }: LinkState, unsettled: VerifiedRows['unsettled']): readonly Finding[] {
   return [...new Set([...payoutClearing.keys(), ...unsettled.keys()])].flatMap((currency) => {
     const [clearing, waiting] = [payoutClearing.get(currency) ?? 0n, unsettled.get(currency) ?? 0n]

@@ -7,18 +7,18 @@ import { idsOf, type StatementPeriod, statementFoot, statementHead, statementRow
 import { readMerchant } from '../merchants/merchant-repository.ts'
 import { type InTurn, LOWEST, type PageBounds } from '../pagination/page-query.ts'
 
-/** The statement of a period, as the parts of a file. */
+/** The statement of a period, in parts of one file. */
 export interface Statement {
   readonly period: StatementPeriod
   readonly rows: AsyncIterable<string>
 }
 
-/** The lines of one read. Other requests wait while it lasts. */
+/** The number of lines that one read returns. Other requests wait during a read. */
 const PAGE_ROWS = 200
 
 /**
- * Writes a merchant's lines of a period as CSV, between the balances before and after them (reference: Statements and
- * documents). Access is judged before the first byte, and again with each page, so a revoked app reads no further.
+ * Returns a merchant's lines of a period as CSV, between the opening and the closing balance (reference: Statements and
+ * documents). Access is checked before the first byte and again for each page, so a revoked app cannot continue to read.
  */
 export async function writeStatement(
   { pools }: { readonly pools: Pools },
@@ -31,7 +31,7 @@ export async function writeStatement(
     readonly caller: Caller
     readonly merchantId: string
     readonly input: RequestInput<StatementPeriod>
-    /** Reads lines when it is the client's turn. */
+    /** Runs a read when the client gets a slot. */
     readonly withSlots: InTurn
   },
 ): Promise<Statement> {
@@ -58,7 +58,8 @@ async function* writeRows(
   let [bounds, last] = [idsOf(period), before]
   for (;;) {
     const lines = await readPage(reading, { ...bounds, order: 'oldest-first', limit: PAGE_ROWS })
-    // A merchant may have had another currency at the beginning of the period. Without a line before it, the balance was 0.
+    // The merchant may have had another currency at the beginning of the period. The opening balance is 0 if no earlier line
+    // exists.
     if (last === before) {
       const { formerCurrency } = before ?? lines[0] ?? { formerCurrency: null }
       yield statementHead(period, formerCurrency ?? currency, before?.balanceAfter ?? 0n)

@@ -1,18 +1,18 @@
 import { z } from 'zod'
 import type { CheckoutCiphers, TextCipher } from './encryption.ts'
 
-/** The kind of card data behind a token. `pcn`: a card number. `pcsc`: the security code of a card. */
+/** The kind of card data behind a token: `pcn` for a card number, `pcsc` for the security code of a card. */
 type TokenType = 'pcn' | 'pcsc'
 
-/** A single-use token in place of card data. Anybody who has the token can use it, until it is spent or too old. */
+/** A single-use token for card data. Anybody who has the token can use it until it is used or expires. */
 export interface CardToken {
   readonly value: string
-  /** Identifies the token where the token itself must not be shown. */
+  /** Identifies the token in places that must not contain the token itself. */
   readonly jti: string
   readonly expires: Date
 }
 
-/** A token, or why the text is refused. `unexpected`: the token stands for another kind of value. */
+/** The result of decrypting a token. `unexpected`: the token contains another kind of value. */
 export type DecryptedToken =
   | { readonly verdict: 'opened'; readonly token: CardToken }
   | { readonly verdict: 'invalid' | 'unexpected' }
@@ -27,7 +27,7 @@ interface Moment {
   readonly randomBytes: (size: number) => Buffer
 }
 
-/** Encrypts a value into a token. Nothing is stored (reference: Vault). */
+/** Encrypts a value into a token, without storing anything (reference: Vault). */
 export function encryptToken(
   tokens: TextCipher,
   { now, randomBytes }: Moment,
@@ -37,7 +37,7 @@ export function encryptToken(
   return tokens.encrypt({ v: 1, type, value, iat: now().getTime(), jti }, placeOf(type))
 }
 
-/** Opens a token of a type. The caller judges its age: a payment that ended keeps its answer after its tokens are too old. */
+/** Decrypts a token. The caller checks its expiry: a finished payment keeps its answer after its tokens expire. */
 export function decryptToken(tokens: TextCipher, text: string, type: TokenType): DecryptedToken {
   const read = Content.safeParse(tokens.decrypt(text, placeOf(type)))
   if (!read.success)
@@ -57,7 +57,7 @@ function otherOf(type: TokenType): TokenType {
 /** The largest body of a request to the vault. */
 export const VAULT_BODY_BYTES_MAX = 4_096
 
-/** A card number or its security code. The check digit is judged when the card is used. */
+/** A card number or a security code. The check digit is verified when the card is used. */
 export const VaultBody = z.discriminatedUnion('type', [
   z.object({ type: z.literal('pcn'), value: z.string().regex(/^\d{10,19}$/) }),
   z.object({ type: z.literal('pcsc'), value: z.string().regex(/^\d{3}$/) }),
@@ -65,10 +65,9 @@ export const VaultBody = z.discriminatedUnion('type', [
 
 type CardData = z.output<typeof VaultBody>
 
-/** The token in place of the card data. */
 export const VaultToken = z.object({ token: z.string() })
 
-/** Makes a token for card data. Nothing is stored (reference: Vault). */
+/** Creates a token for card data, without storing anything (reference: Vault). */
 export function tokenizeCard(
   deps: { readonly ciphers: CheckoutCiphers; readonly now: () => Date; readonly randomBytes: (size: number) => Buffer },
   data: CardData,

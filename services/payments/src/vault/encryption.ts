@@ -1,13 +1,13 @@
 import { createCipheriv, createDecipheriv, type KeyObject, randomBytes } from 'node:crypto'
 import { deriveKey, type KeyPurpose, type VaultKey } from './vault-keys.ts'
 
-/** Keys of one purpose by their id. The key `encryptingId` encrypts, all keys decrypt. */
+/** The keys of one purpose by their id. The key `encryptingId` encrypts, and all keys decrypt. */
 export interface EncryptionKeys {
   readonly encryptingId: number
   readonly keys: ReadonlyMap<number, KeyObject>
 }
 
-/** A text that cannot be opened: it was altered, belongs to another place, or its key is not configured. */
+/** An error for a text that cannot be decrypted: it was altered, belongs to another place, or its key is not configured. */
 export class DecryptionError extends Error {
   override readonly name = 'DecryptionError'
 }
@@ -17,9 +17,9 @@ const NONCE_BYTES = 12
 const TAG_BYTES = 16
 
 /**
- * Encrypts a text. The result is the key's id (one byte), a random nonce, the ciphertext and the tag. `place` is authenticated
- * too, so the text opens for this place only. @see NIST SP 800-38D
- * @throws DecryptionError when no key has the id of the encrypting key
+ * Encrypts a text. The result is the key's id (one byte), a random nonce, the ciphertext and the authentication tag. The tag also
+ * covers `place`, so the text can be decrypted only for the same place. @see NIST SP 800-38D
+ * @throws DecryptionError if no key has the id of the encrypting key
  */
 export function encrypt({ encryptingId, keys }: EncryptionKeys, text: string, place: string): Buffer {
   const nonce = randomBytes(NONCE_BYTES)
@@ -34,7 +34,7 @@ export function encrypt({ encryptingId, keys }: EncryptionKeys, text: string, pl
   ])
 }
 
-/** Decrypts a text that `encrypt` made for the same place. @throws DecryptionError for any other text, or when its key is gone */
+/** Decrypts a text of the same place. @throws DecryptionError for any other text, or if its key is missing */
 export function decrypt({ keys }: EncryptionKeys, encrypted: Buffer, place: string): string {
   if (encrypted.length < 1 + NONCE_BYTES + TAG_BYTES) throw new DecryptionError('sealed text is too short')
   const nonce = encrypted.subarray(1, 1 + NONCE_BYTES)
@@ -56,21 +56,21 @@ function keyOf(keys: ReadonlyMap<number, KeyObject>, id: number): KeyObject {
   return key
 }
 
-/** Gives values to clients as texts. A client cannot read or forge such a text, and it opens for one place only. */
+/** Encrypts values into texts for clients, who cannot read or forge them. A text is valid only for one place. */
 export interface TextCipher {
-  /** The encrypted value, in base64. */
+  /** Returns the encrypted value in base64. */
   readonly encrypt: (value: object, place: string) => string
-  /** The value; undefined for a text that this service did not encrypt for the place. */
+  /** Returns the value. Returns `undefined` if this service did not encrypt the text for this place. */
   readonly decrypt: (text: string, place: string) => unknown
 }
 
 /** Texts are padded to a multiple of this length, so that the length of an encrypted text reveals little. */
 const BLOCK_LENGTH = 128
-/** The pattern of encrypted texts, which are base64, for schemas and the API document. */
+/** The pattern of encrypted texts in base64, for schemas and the OpenAPI document. */
 export const CIPHERTEXT_PATTERN = '^[A-Za-z0-9+/]+={0,2}$'
 const BASE64 = new RegExp(CIPHERTEXT_PATTERN)
 
-/** A cipher for one purpose, with keys derived from the keys of the vault. */
+/** Returns a cipher for one purpose. Its keys are derived from the keys of the vault. */
 function createTextCipher(vaultKeys: readonly [VaultKey, ...VaultKey[]], purpose: KeyPurpose): TextCipher {
   const keys: EncryptionKeys = {
     encryptingId: vaultKeys[0].id,
@@ -93,16 +93,16 @@ function createTextCipher(vaultKeys: readonly [VaultKey, ...VaultKey[]], purpose
   }
 }
 
-/** The ciphers of the texts that the checkout gives to clients and reads again later. */
+/** The ciphers for texts that the checkout gives to clients and later reads back. */
 export interface CheckoutCiphers {
-  /** Card numbers and security codes. */
+  /** Encrypts card numbers and security codes. */
   readonly tokens: TextCipher
   readonly hints: TextCipher
-  /** States of the pages in frames. */
+  /** Encrypts the states of pages in frames. */
   readonly frames: TextCipher
 }
 
-/** Returns the three ciphers of the checkout. Each has a key of its own, so a text of one never opens as another. */
+/** Returns the three ciphers of the checkout. Each has its own key, so a text of one cipher cannot be decrypted by another. */
 export function createCheckoutCiphers(vaultKeys: readonly [VaultKey, ...VaultKey[]]): CheckoutCiphers {
   return {
     tokens: createTextCipher(vaultKeys, 'token/seal'),

@@ -4,36 +4,36 @@ import { startAtZero } from '@trestle/common/telemetry/start-at-zero.ts'
 import { decrypt, type EncryptionKeys, encrypt } from './encryption.ts'
 import { deriveKey, type VaultKey } from './vault-keys.ts'
 
-/** The row that a card number belongs to. A number that is encrypted for one row does not open for another. */
+/** The row that stores a card number. A number that is encrypted for one row cannot be decrypted for another. */
 export interface PanPlace {
   readonly merchantId: string
   readonly instrumentId: string
 }
 
-/** The stored columns of a card number: nothing in them shows the number. */
+/** The stored columns of a card number. None of them reveals the number. */
 export interface EncryptedPan {
   readonly encrypted: Buffer
-  /** The key that encrypted it and made the digest. */
+  /** The id of the key that encrypted the number and made the digest. */
   readonly keyId: number
-  /** Keyed digest, 32 bytes: finds the same number within a merchant. */
+  /** A keyed digest of 32 bytes, which finds the same number within a merchant. */
   readonly mac: Buffer
 }
 
-/** Why a card number is opened; a label of the metric. */
+/** The reason for decrypting a card number, used as a label of the metric. */
 export type DecryptionPurpose = 'authorization' | 'rotation'
 
-/** Encrypts and decrypts card numbers. Stored card numbers are opened only here. */
+/** Encrypts and decrypts card numbers. Only this vault decrypts stored card numbers. */
 export interface PanVault {
-  /** The id of the key that encrypts. */
+  /** The id of the encrypting key. */
   readonly keyId: number
   readonly encrypt: (pan: string, place: PanPlace) => EncryptedPan
-  /** @throws DecryptionError when the number was altered, belongs to another row, or its key is gone */
+  /** @throws DecryptionError if the number was altered, belongs to another row, or its key is missing */
   readonly decrypt: (encrypted: Buffer, place: PanPlace, purpose: DecryptionPurpose) => string
-  /** The digests that a number may be stored under: one for each key. */
+  /** Returns the digests under which a number may be stored, one for each key. */
   readonly macs: (pan: string) => readonly Buffer[]
 }
 
-/** Creates the vault, which encrypts and decrypts card numbers. The first key encrypts. Every opening of a number is counted (reference: Security). */
+/** Creates the vault of card numbers. The first key encrypts. Every decryption of a number is counted (reference: Security). */
 export function createPanVault(vaultKeys: readonly [VaultKey, ...VaultKey[]], meter: Meter): PanVault {
   const opens = startAtZero(
     meter.createCounter('payments_vault_opens_total', { description: 'Card numbers opened by purpose' }),
@@ -61,7 +61,7 @@ export function createPanVault(vaultKeys: readonly [VaultKey, ...VaultKey[]], me
   }
 }
 
-/** Both ids have 24 digits, so two places never have the same text. */
+/** Both ids have 24 digits, so different places never have the same text. */
 function textOf({ merchantId, instrumentId }: PanPlace): string {
   return `${merchantId}${instrumentId}`
 }

@@ -11,7 +11,7 @@ export interface OldPan {
 const BATCH_ROWS = 100
 
 /**
- * Locks card numbers of a merchant that are encrypted with another key, until the end of the database transaction. Skips those
+ * Locks card numbers of a merchant that are encrypted with another key, until the end of the database transaction. Skips rows
  * that another process has locked, so two rotations never wait for each other. Lock order: by id.
  */
 export async function lockOldPans(trx: Trx, merchantId: string, keyId: number): Promise<readonly OldPan[]> {
@@ -27,7 +27,7 @@ export async function lockOldPans(trx: Trx, merchantId: string, keyId: number): 
     .execute()
 }
 
-/** Stores a card number that is encrypted with another key. */
+/** Updates a card number after it was encrypted with another key. */
 export async function updateEncryptedPan(
   trx: Trx,
   merchantId: string,
@@ -42,7 +42,7 @@ export async function updateEncryptedPan(
     .execute()
 }
 
-/** The encrypted secrets of a webhook, before their key is changed. */
+/** The encrypted secrets of a webhook before the rotation. */
 export interface EncryptedWebhookSecrets {
   readonly id: string
   readonly current: Buffer
@@ -51,7 +51,7 @@ export interface EncryptedWebhookSecrets {
 
 /**
  * Locks all webhooks of a merchant, at most ten, until the end of the database transaction. Lock order: by id, so that two
- * rotations never wait for each other.
+ * rotations cannot deadlock.
  */
 export async function lockWebhookSecrets(trx: Trx, merchantId: string): Promise<readonly EncryptedWebhookSecrets[]> {
   return trx
@@ -77,16 +77,16 @@ export async function updateWebhookSecrets(
     .execute()
 }
 
-/** The numbers of values that a key has encrypted. */
+/** The numbers of values that are encrypted with a key. */
 export interface KeyUse {
   readonly keyId: number
-  /** Card numbers. */
+  /** The number of card numbers. */
   readonly count: number
-  /** Secrets of webhooks. */
+  /** The number of webhook secrets. */
   readonly webhooks: number
 }
 
-/** Counts the card numbers and secrets of webhooks that each key has encrypted, by the id of the key. */
+/** Counts the card numbers and webhook secrets that are encrypted with each key, by the id of the key. */
 export async function countKeyUses(db: Db): Promise<readonly KeyUse[]> {
   const { rows } = await sql<KeyUse>`
     SELECT id AS "keyId", count(*) FILTER (WHERE is_card)::int AS count,
@@ -101,16 +101,16 @@ export async function countKeyUses(db: Db): Promise<readonly KeyUse[]> {
   return rows
 }
 
-/** One value that a key has encrypted. */
+/** One value that is encrypted with a key. */
 export interface KeySample {
   readonly keyId: number
   readonly merchantId: string
-  /** The instrument or the webhook. */
+  /** The id of the instrument or of the webhook. */
   readonly id: string
   readonly encrypted: Buffer
 }
 
-/** For each key, the first card number and the first webhook secret that it has encrypted. */
+/** Returns the first card number and the first webhook secret that each key has encrypted. */
 export async function findKeySamples(
   db: Db,
 ): Promise<{ readonly cards: readonly KeySample[]; readonly webhooks: readonly KeySample[] }> {

@@ -1,7 +1,7 @@
 import { createSecretKey, hkdfSync, type KeyObject } from 'node:crypto'
 import type { PayloadKeys } from '@trestle/jobs/attempt.ts'
 
-/** A key that encrypts card data (AES-256). Every value that it encrypts begins with its id, one byte. */
+/** An AES-256 key for card data. Every encrypted value begins with the id of its key, as one byte. */
 export interface VaultKey {
   /** 0 to 255. */
   readonly id: number
@@ -10,8 +10,8 @@ export interface VaultKey {
 }
 
 /**
- * Reads `id:base64,id:base64…`. The first key encrypts, all keys decrypt. Undefined unless every id is a different number from 0 to
- * 255 and every key has 32 bytes.
+ * Reads `id:base64,id:base64…`. The first key encrypts, and all keys decrypt. Returns `undefined` unless the ids are different
+ * numbers from 0 to 255 and every key has 32 bytes.
  */
 export function readVaultKeys(text: string): readonly [VaultKey, ...VaultKey[]] | undefined {
   const keys = text.split(',').map(readVaultKey)
@@ -27,7 +27,7 @@ function readVaultKey(text: string): VaultKey | undefined {
   return Number(id) <= 255 && key.length === 32 ? { id: Number(id), key } : undefined
 }
 
-/** The purpose of a derived key. A label never changes: values encrypted under the old label could not be opened. */
+/** The purpose of a derived key. If a label changed, values encrypted under the old label could not be decrypted. */
 export type KeyPurpose =
   | 'pan/seal'
   | 'pan/mac'
@@ -37,17 +37,17 @@ export type KeyPurpose =
   | 'job/payload'
   | 'webhook/secret'
 
-/** A key of 32 bytes for one purpose, which reveals nothing about other keys (RFC 5869, HKDF-SHA-256). */
+/** Derives a key of 32 bytes for one purpose. The derived key reveals nothing about other keys (RFC 5869, HKDF-SHA-256). */
 export function deriveKey({ key }: Pick<VaultKey, 'key'>, purpose: KeyPurpose): KeyObject {
   return createSecretKey(Buffer.from(hkdfSync('sha256', key, Buffer.alloc(0), `trestle/payments/${purpose}`, 32)))
 }
 
-/** The keys from which the keys of jobs are derived. The first key encrypts, all keys decrypt. */
+/** The keys from which the keys of jobs are derived. The first key encrypts, and all keys decrypt. */
 export interface JobKeySources {
   readonly vaultKeys: readonly [VaultKey, ...VaultKey[]]
 }
 
-/** The keys that encrypt jobs with a secret, such as the link of an invitation. */
+/** Returns the keys that encrypt jobs with a secret, such as the link of an invitation. */
 export function createJobKeys({ vaultKeys: [first, ...others] }: JobKeySources): PayloadKeys {
   const derive = (from: Pick<VaultKey, 'key'>) => deriveKey(from, 'job/payload').export()
   return [derive(first), ...others.map(derive)]

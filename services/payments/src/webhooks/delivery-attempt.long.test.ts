@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { toAnsweredAttempt, toShownAnswer } from './delivery-attempt.ts'
 
-/** The masks of these addresses make the text so short that its end would be shown. */
+/** Masking shortens these addresses so much that text near the end of the answer would be shown. */
 const ADDRESSES = `${'a'.repeat(64)}@b.example `.repeat(80)
 const MASKED = 'a***@b.example '.repeat(80)
 const READ_CHARS = 9_728

@@ -1,11 +1,11 @@
 import { z } from 'zod'
 import { scrubStart } from '../cards/scrub.ts'
 
-/** The status of a delivery. `cancelled`: for a reason of `CANCELLATIONS`. `failed`: after the last attempt. */
+/** The statuses of a delivery. `cancelled` has a reason from `CANCELLATIONS`. `failed` means that the last attempt failed. */
 export const DELIVERY_STATUSES = ['waiting', 'sending', 'retrying', 'delivered', 'cancelled', 'failed'] as const
 export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number]
 
-/** Why a delivery is cancelled, as operators see it. `webhook-gone`: the webhook has answered 410. */
+/** The reasons for cancelling a delivery, as operators see them. `webhook-gone`: the webhook answered 410. */
 export const CANCELLATIONS = {
   'webhook-deleted': 'not sent: the webhook is deleted',
   'webhook-disabled': 'not sent: the webhook is disabled',
@@ -14,17 +14,17 @@ export const CANCELLATIONS = {
 } as const
 export type Cancellation = keyof typeof CANCELLATIONS
 
-/** How long a webhook may take to answer. */
+/** The time in which a webhook must answer. */
 export const ANSWER_MS = 5_000
-/** The status by which a webhook says that it takes no more events. */
+/** The status by which a webhook refuses all further events. */
 export const GONE = 410
 export const NO_ANSWER = `no answer within ${ANSWER_MS} ms`
-/** The code of a name whose name servers do not answer. It holds a worker nearly as long as a webhook without an answer. */
+/** The code of unanswered name look-ups, which occupy a worker nearly as long as a webhook without an answer. */
 const NAME_TIMEOUT = 'ETIMEOUT'
 export const WITHOUT_TLS = 'not sent: http is not allowed'
 export const PAUSED = 'not tried: there was no answer several times'
 
-/** The labels of an attempt that took no answer, by its error. Each error that is not listed is of the connection. */
+/** The labels of an unanswered attempt, by its error. All other errors are connection errors. */
 const LABELS: ReadonlyMap<string, AttemptLabels> = new Map([
   [NO_ANSWER, { outcome: 'failed', reason: 'timeout' }],
   [NAME_TIMEOUT, { outcome: 'failed', reason: 'timeout' }],
@@ -43,19 +43,19 @@ export function attemptLabels({ status, error }: Omit<DeliveryAttempt, 'at'>): A
   return LABELS.get(error) ?? { outcome: 'failed', reason: status === undefined ? 'connection' : 'answer' }
 }
 
-/** Whether a webhook or its name servers gave no answer in time. */
+/** Returns whether a webhook or its name servers did not answer in time. */
 export function isTimeout({ error }: Pick<DeliveryAttempt, 'error'>): boolean {
   return error === NO_ANSWER || error === NAME_TIMEOUT
 }
 
-/** One attempt to deliver an event, as the queue keeps it and as operators see it (console reference: Routes of payments). */
+/** One attempt to deliver an event, as the queue stores it and operators see it (console reference: Routes of payments). */
 export const DeliveryAttempt = z.object({
   at: z.iso.datetime(),
   status: z.int().optional().describe('That of the answer. Absent: there was none'),
   error: z.string().optional().describe('Why the attempt failed'),
   answer: z.string().optional().describe('The first 4 KiB of the body. It is the text of a stranger'),
 })
-/** `error`: absent when the webhook has taken the event. */
+/** One attempt. `error` is absent if the webhook accepted the event. */
 export type DeliveryAttempt = z.infer<typeof DeliveryAttempt>
 
 interface WebhookAnswer {
@@ -63,7 +63,7 @@ interface WebhookAnswer {
   readonly body: string
 }
 
-/** An attempt that was answered. The webhook has taken the event if the status is one of success. */
+/** Returns an answered attempt. The webhook has accepted the event if the status is 2xx. */
 export function toAnsweredAttempt({ status, body }: WebhookAnswer): Omit<DeliveryAttempt, 'at'> {
   const answered = { status, answer: toShownAnswer(body) }
   const failure = status >= 200 && status < 300 ? undefined : `answered ${status}`
@@ -73,18 +73,18 @@ export function toAnsweredAttempt({ status, body }: WebhookAnswer): Omit<Deliver
 const SHOWN_BYTES = 4_096
 
 /**
- * The first 4 KiB of an answer, without card numbers, accounts and addresses, because a receiver may answer
- * with data that it knows. U+FFFD replaces U+0000, which PostgreSQL does not store.
+ * Returns the first 4 KiB of an answer without card numbers, bank accounts and addresses, because a receiver may answer with its
+ * own data. U+FFFD replaces U+0000, which PostgreSQL cannot store.
  */
 export function toShownAnswer(body: string): string {
   const text = scrubStart(body, SHOWN_BYTES).replaceAll('\0', '\ufffd')
-  // As a stream, the decoder leaves out a character that is cut.
+  // In stream mode, the decoder drops a character that the limit cuts in two.
   return new TextDecoder().decode(Buffer.from(text).subarray(0, SHOWN_BYTES), { stream: true })
 }
 
 const Noted = z.array(DeliveryAttempt)
 
-/** The attempts that the queue has kept of a delivery, the oldest first. @param notes null where it has kept none */
+/** Returns the stored attempts, oldest first. @param notes `null` if the queue has stored none */
 export function parseAttempts(notes: unknown): readonly DeliveryAttempt[] {
   return notes === null ? [] : Noted.parse(notes)
 }

@@ -14,7 +14,7 @@ let payments: TestPayments
 beforeAll(async () => {
   payments = await startPayments()
   const jobs = sql.id(payments.deps.names.jobSchema, 'job_common')
-  // The first merchant has half of all, and each of the others one or two.
+  // The first merchant has half of all deliveries. Each other merchant has one or two.
   const data = sql`jsonb_build_object('merchantId', m.id, 'webhookId', m.id, 'eventId', lpad(to_hex(i), 24, '0'))`
   const some = (count: number) => sql`generate_series(1, ${count}::int) i
     CROSS JOIN LATERAL (SELECT lpad(to_hex(CASE WHEN i % 2 = 0 THEN 1 ELSE i END), 24, '0') AS id) m`
@@ -23,7 +23,7 @@ beforeAll(async () => {
     SELECT 'webhook_delivery', ${data}, 'completed', now() - i * interval '1 s', now(), now(),
       jsonb_build_object('outcome', CASE WHEN i % 1000 = 0 THEN 'dropped' ELSE 'done' END)
     FROM ${some(DELIVERED)}`.execute(payments.owner.db)
-  // The newest of all.
+  // The newest delivery of all.
   const id = merchantId(5)
   await sql`
     INSERT INTO ${jobs} (name, data, state, created_on, started_on, completed_on, output)
@@ -43,7 +43,7 @@ beforeAll(async () => {
 })
 afterAll(() => payments.close())
 
-/** Lists a page. @returns how many deliveries it has, and how many rows of the queue were read for it */
+/** Lists a page. @returns the number of its deliveries, and of the queue rows that PostgreSQL read */
 async function readPage(filter: DeliveryFilter, order: 'newest-first' | 'oldest-first', below = HIGHEST) {
   const { jobSchema } = payments.deps.names
   return payments.owner.db.transaction().execute(async (trx) => {
@@ -82,7 +82,7 @@ describe('a page of many deliveries', () => {
     for (const order of ['newest-first', 'oldest-first'] as const) {
       const { listed, read } = await readPage(filter, order)
       expect(listed).toHaveLength(count)
-      // Two queues, and one row more of each, which tells a group of equal instants from the next.
+      // PostgreSQL reads two queues. It also reads one more row of each, to detect the end of a group with the same time.
       expect(read).toBeLessThanOrEqual(4 * LIMIT)
     }
   })

@@ -6,30 +6,30 @@ import { deliveryTask, FIRST_CREATED, HAS_ENDED, IS_DEAD, OUTCOME, ROOT_ID } fro
 import type { DeliveryStatus } from './delivery-attempt.ts'
 import type { EventType } from './event.ts'
 
-/** An event on its way to a webhook, as the job queue has it. */
+/** A delivery, as the job queue stores it. */
 export interface ListedDelivery {
-  /** The same before and after its job is dead. */
+  /** The id does not change if the job becomes a dead-letter job. */
   readonly id: string
   readonly status: DeliveryStatus
-  /** The type of the event. Null when the event is too old to be kept. */
+  /** The type of the event. `null` if the event was deleted because of its age. */
   readonly type: EventType | null
   readonly eventId: string
   readonly webhookId: string
   readonly merchantId: string
-  /** Null when the webhook is deleted. */
+  /** `null` if the webhook is deleted. */
   readonly url: string | null
   readonly attempts: number
-  /** When it was sent to the queue, or put back after its job was dead. */
+  /** The time when the delivery was sent to the queue, or put back after it was a dead-letter job. */
   readonly created: Date
   readonly lastAttempt: Date | null
   readonly nextAttempt: Date | null
-  /** Why the last attempt failed. */
+  /** The reason why the last attempt failed. */
   readonly failure: string | null
-  /** The place of the delivery in the list, as 24 hexadecimal digits. */
+  /** The position of the delivery in the list, as 24 hexadecimal digits. */
   readonly place: string
 }
 
-/** The filters of a list of deliveries. An undefined field filters nothing. */
+/** The filters of a list of deliveries. An `undefined` field does not filter. */
 export interface DeliveryFilter {
   readonly id?: string | undefined
   readonly merchantId?: string | undefined
@@ -38,8 +38,8 @@ export interface DeliveryFilter {
 }
 
 /**
- * A page of the deliveries of all merchants. The queue keeps delivered and cancelled deliveries for an hour. Dead-letter jobs
- * are kept for 90 days, in another queue. The copy that failed is left out.
+ * Returns a page of the deliveries of all merchants. The queue keeps delivered and cancelled deliveries for an hour. It keeps
+ * dead-letter jobs for 90 days, as copies in another queue. Their failed originals are left out.
  * @param schema the schema of the job queue
  */
 export async function listDeliveries(
@@ -54,8 +54,7 @@ export async function listDeliveries(
     FROM ${sql.id(schema, 'job')} j WHERE j.name = ${sql.lit(name)} AND ${holds} AND ${isOnPage(created, { above, below })} AND ${isWanted(filter)}
     ORDER BY ${created} ${direction}, ${ROOT} ${direction} LIMIT ${limit}
   )`
-  // The page is chosen first, so that webhooks and events are read for the page alone, on each node of a
-  // distributed database too.
+  // Select the rows of the page first, so that webhooks and events are read only for these rows, on each server of a cluster too.
   const { rows } = await sql<ListedDelivery>`
     WITH d AS (
       SELECT * FROM (${sql.join(sourcesOf(filter.status).map(page), sql` UNION ALL `)}) q
@@ -75,7 +74,7 @@ export async function listDeliveries(
   return rows
 }
 
-/** The notes of the queue about the attempts of a delivery, up to 300 kB. Null: none. */
+/** Returns the queue's notes about the attempts of a delivery, up to 300 kB. Resolves to `null` if there are none. */
 export async function findDeliveryNotes(db: Db, schema: string, id: string): Promise<unknown> {
   const ofQueue = ({ name, notes, holds }: Source) => sql`
     SELECT ${notes} AS notes FROM ${sql.id(schema, 'job')} j
@@ -85,22 +84,22 @@ export async function findDeliveryNotes(db: Db, schema: string, id: string): Pro
   return rows[0]?.notes ?? null
 }
 
-/** A delivery of any merchant. Undefined when the queue has none of this id, or no more. */
+/** Returns a delivery of any merchant. Resolves to `undefined` if the queue has no delivery with this id, or no longer has it. */
 export async function findDeliveryJob(db: Db, schema: string, id: string): Promise<ListedDelivery | undefined> {
   return (await listDeliveries(db, schema, { ...ONE_ROW, id }))[0]
 }
 
 const ROOT = sql.raw(ROOT_ID)
 
-/** Jobs of a batch have the same instant, so the place has a part of the id too. */
+/** Add a part of the id, because jobs of a batch have the same time. */
 function placeOf(created: RawBuilder<unknown>): RawBuilder<unknown> {
   return sql`(lpad(to_hex((extract(epoch FROM ${created}) * 1000000)::bigint), 14, '0')
     || left(replace(${ROOT}::text, '-', ''), 10)) COLLATE "C"`
 }
 
 /**
- * The condition on the jobs of a page, in the order of the indexes. An end of the list is no condition: the planner would take
- * two for few rows, and sort all rows of a merchant rather than read the first ones from an index.
+ * Returns the condition on the jobs of a page, in the order of the indexes. `LOWEST` and `HIGHEST` add no condition: with two
+ * conditions, the planner would expect few rows, and sort all rows of a merchant instead of reading the first from an index.
  */
 function isOnPage(
   created: RawBuilder<unknown>,
@@ -113,20 +112,20 @@ function isOnPage(
   return conditions.length === 0 ? sql`true` : sql.join(conditions, sql` AND `)
 }
 
-/** The instant and the id of a place. @param digit stands for the digits of the id that the place lacks */
+/** The time and the id of a position in the list. @param digit replaces the missing digits of the id */
 function readPlace(place: string, digit: '0' | 'f'): RawBuilder<unknown> {
   const microseconds = Number.parseInt(place.slice(0, 14), 16)
   const id = place.slice(14).padEnd(32, digit)
   return sql`('epoch'::timestamptz + ${microseconds}::float8 * interval '1 microsecond', ${id}::uuid)`
 }
 
-/** Jobs of one queue, as deliveries. */
+/** The expressions that read the jobs of one queue as deliveries. */
 interface Source {
   readonly name: string
   readonly columns: RawBuilder<unknown>
-  /** Too long for a list. */
+  /** The notes are too long for a list. */
   readonly notes: RawBuilder<unknown>
-  /** An index has it after the merchant and after the webhook, and without a filter. */
+  /** The time of the job. Indexes contain it alone, after the merchant, and after the webhook. */
   readonly created: RawBuilder<unknown>
   readonly holds: RawBuilder<unknown>
 }
@@ -140,7 +139,7 @@ const DEAD: Source = {
   holds: sql.raw(IS_DEAD),
 }
 
-/** The jobs that are not dead, in some states. */
+/** Returns the source of jobs in some states, without dead-letter jobs. */
 function liveJobs(holds: RawBuilder<unknown>): Source {
   return {
     name: deliveryTask.name,
@@ -182,9 +181,9 @@ function isWanted({ id, merchantId, webhookId }: DeliveryFilter): RawBuilder<unk
 }
 
 /**
- * Has the events of a webhook sent again from now on, for an operator. It stays locked until the commit, so nobody deletes it
- * meanwhile. False when there is no such webhook.
- * @param trx a transaction of the role of operators
+ * Enables a webhook, for an operator. The webhook stays locked until the commit, so nobody can delete it in the meantime.
+ * Resolves to `false` if the webhook does not exist.
+ * @param trx a database transaction in the role of operators
  */
 export async function callEnableWebhook(
   trx: Trx,

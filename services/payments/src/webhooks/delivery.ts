@@ -4,7 +4,7 @@ import { LRUCache } from 'lru-cache'
 import { ANSWER_MS } from './delivery-attempt.ts'
 import type { WebhookSecrets } from './webhook-secret.ts'
 
-/** One event on its way to one webhook. */
+/** The job that sends one event to one webhook. */
 export interface DeliveryJob {
   readonly merchantId: string
   readonly eventId: string
@@ -13,36 +13,34 @@ export interface DeliveryJob {
 
 const DAY_SECONDS = 86_400
 
-/** When the delivery of a dead-letter job was sent to the queue. SQL that lists and their indexes share. */
+/** The time when the delivery of a dead-letter job was first sent to the queue. Lists and their indexes share this SQL. */
 export const FIRST_CREATED = 'coalesce(source_created_on, created_on)'
-/** The id of the first job. A job that follows a dead one has it too. */
+/** The id of the first job of a delivery. The dead-letter job that follows keeps it. */
 export const ROOT_ID = 'coalesce(source_root_id, id)'
 /**
- * Whether nobody has put a dead-letter job back. The indexes of dead-letter jobs have this condition, and PostgreSQL learns by
- * them that it holds for nearly all.
+ * A condition: a dead-letter job has not been put back. The indexes of dead-letter jobs have this condition. Their statistics
+ * show PostgreSQL that nearly all dead-letter jobs fulfil it.
  */
 export const IS_DEAD = "state = 'created'"
-/** Whether the delivery of a job waits, for its first attempt or another one, or is being sent. */
+/** A condition: the delivery waits for an attempt, or an attempt is running. */
 const IS_OPEN = "state IN ('created', 'retry', 'active')"
-/** Whether nothing is left to do for the delivery of a job. */
+/** A condition: the delivery has ended. */
 export const HAS_ENDED = "state = 'completed'"
-/** How the job of a delivery has ended: `done`, or `dropped` if the delivery was cancelled. */
+/** The outcome of an ended delivery: `done`, or `dropped` if the delivery was cancelled. */
 export const OUTCOME = "output ->> 'outcome'"
 
-/**
- * At most twelve more attempts after the first. The delay grows from a minute or two to a day (reference: Deliveries).
- */
+/** At most twelve attempts follow the first one. The delay grows from a minute or two to a day (reference: Deliveries). */
 export const deliveryTask = defineTask<DeliveryJob>('webhook_delivery', {
   retryLimit: 12,
   firstDelaySeconds: 60,
   delaySecondsMax: DAY_SECONDS,
   timeoutSeconds: 30,
-  // A webhook may take five seconds, and a delivery that waits costs a connection, so there are many places. Where slow
-  // webhooks hold all of them, the next free one gets the event of a merchant without a backlog.
+  // A webhook may take five seconds to answer, and a waiting delivery costs only a connection, so many deliveries run at the same
+  // time. If slow webhooks occupy all slots, the next free slot goes to a merchant without a backlog.
   groups: { jobsMax: 512, groupJobsMax: 8 },
-  // The queue has an index of all its jobs by their time, which serves the list without a filter. The indexes of a merchant and
-  // of a webhook have the whole order of a page. Otherwise PostgreSQL 15 would sort all jobs where it expects few. The index
-  // of an outcome also has what a list filters by, because a filter that reads a job reads its notes too, up to 300 kB.
+  // The queue already has an index of all its jobs by time, for the list without a filter. The indexes by merchant and webhook
+  // contain the complete order of a page. Otherwise PostgreSQL 15 would sort all jobs if it expects few. The index by outcome
+  // also contains the filtered columns, because a filter that reads a job also reads its notes of up to 300 kB.
   indexes: [
     { name: 'webhook_delivery_merchant_idx', of: 'jobs', columns: `(data ->> 'merchantId'), created_on, ${ROOT_ID}` },
     { name: 'webhook_delivery_webhook_idx', of: 'jobs', columns: `(data ->> 'webhookId'), created_on, ${ROOT_ID}` },
@@ -70,19 +68,19 @@ export const deliveryTask = defineTask<DeliveryJob>('webhook_delivery', {
 })
 
 /**
- * The seconds of an event's share for each second of its delivery. A slow event waits until its share ends, and quick events go
- * first meanwhile. The number is large so that a slow event waits long enough. With it, 512 deliveries at once keep up with the
- * shares of 600,000 backlogs.
+ * Seconds of fair share for each second of delivery time. A slow event waits until its share ends, and fast events go first in
+ * the meantime. The factor is large so that slow events wait long enough. With this factor, 512 concurrent deliveries keep up
+ * with the shares of 600,000 backlogs.
  */
 const TURN_SHARE = 1_200
 const SHORTEST_SHARE_SECONDS = 64
 /**
- * The share of an event that an operator sends again: longer than any other, so that it delays no new event of another
- * merchant.
+ * The share of an event that an operator sends again, in seconds. It is longer than any other share, so the event delays no new
+ * event of another merchant.
  */
 export const REPLAY_SHARE_SECONDS = 30_000
 
-/** The dependencies of a delivery: the way out, the secrets that sign it, the rule for TLS, and the memory of times. */
+/** The dependencies of a delivery: the HTTP client, the signing secrets, the TLS rule, and the recorded delivery times. */
 export interface WebhookDeps {
   readonly outbound: Outbound
   readonly secrets: WebhookSecrets
@@ -91,7 +89,7 @@ export interface WebhookDeps {
   readonly times: DeliveryTimes
 }
 
-/** Creates the dependencies of all deliveries of this process. `allowedHosts`: of the operator's own network. */
+/** Creates the dependencies of all deliveries. `allowedHosts` are internal hosts that may receive events. */
 export function openWebhooks(
   { allowedHosts, allowHttp }: { readonly allowedHosts: readonly string[]; readonly allowHttp: boolean },
   secrets: WebhookSecrets,
@@ -99,33 +97,33 @@ export function openWebhooks(
   return { outbound: createOutbound(allowedHosts), secrets, allowHttp, times: createDeliveryTimes() }
 }
 
-/** How long deliveries take, by the id of the merchant. */
+/** The delivery times of merchants, by merchant id. */
 export type DeliveryTimes = LRUCache<string, DeliveryTime>
 
 interface DeliveryTime {
   readonly count: number
-  /** A mean that forgets slowly, so that a few quick deliveries do not hide a slow one. */
+  /** A moving average in milliseconds that changes slowly, so that a few fast deliveries do not hide a slow one. */
   readonly meanMs: number
-  /** When the waiting events of the merchant last got new shares, and how long. */
+  /** The time when the waiting events of the merchant last got new shares. `shareSeconds` is the length of these shares. */
   readonly renewedAtMs: number
   readonly shareSeconds: number
 }
 
-/** The share of the last delivery in the mean. The first deliveries count alike. */
+/** The weight of the newest delivery in the average, after the first deliveries. Until then all deliveries weigh the same. */
 const LAST_SHARE = 0.05
-/** How long waiting events may have shares that are longer than those of new ones. */
+/** The longest time in which waiting events may keep longer shares than new events. */
 const RENEWAL_MS = 30_000
 const MERCHANTS_MAX = 10_000
 
-/** Makes the memory of delivery times. It is bounded, and each process has its own. */
+/** Creates the record of delivery times. Its size is limited, and each process has its own. */
 export function createDeliveryTimes(): DeliveryTimes {
   return new LRUCache({ max: MERCHANTS_MAX })
 }
 
 /**
- * The share of each event of a merchant, in seconds: a power of two, so that the events of one merchant
- * share few lengths. A merchant whom the process has not served yet has the longest: a burst of new ones with slow
- * webhooks delays no others.
+ * Returns the share of each event of a merchant, in seconds. It is a power of two, so that the events of a merchant have few
+ * different shares. A merchant that this process has not served yet gets the longest share. So many new merchants with slow
+ * webhooks do not delay others.
  */
 export function shareSecondsOf(times: DeliveryTimes, merchantId: string): number {
   return toShareSeconds(times.get(merchantId)?.meanMs ?? ANSWER_MS)
@@ -137,8 +135,8 @@ function toShareSeconds(meanMs: number): number {
 }
 
 /**
- * Remembers how long a delivery of a merchant took.
- * @returns whether its waiting events should get new shares: shares have become longer, or the last ones are half a minute old
+ * Records how long a delivery of a merchant took.
+ * @returns whether to renew the shares of its waiting events, because shares have become longer or were set half a minute ago
  */
 export function rememberTime(
   times: DeliveryTimes,
@@ -165,33 +163,33 @@ function toMean(
   return { count: count + 1, meanMs: meanMs + share * (durationMs - meanMs) }
 }
 
-/** The circuit breakers of the webhooks that did not answer the last deliveries of this process, by their id. */
+/** The circuit breakers of this process, by webhook id. A webhook has one if it did not answer the last deliveries. */
 export type CircuitBreakers = LRUCache<string, CircuitBreaker>
 
 interface CircuitBreaker {
-  /** Deliveries in a row without an answer. */
+  /** The number of consecutive deliveries without an answer. */
   readonly failures: number
   readonly openUntilMs: number
 }
 
-/** After so many failures in a row the circuit breaker opens. */
+/** The number of consecutive failures after which the circuit breaker opens. */
 const FAILURES_MAX = 3
 const FIRST_OPEN_MS = 10_000
 const OPEN_MS_MAX = 300_000
-/** The longest time that a circuit breaker is half-open: one delivery is under way, and no other is let through. */
+/** The longest time that a circuit breaker is half-open. In this time one delivery is running, and no other may start. */
 const HALF_OPEN_MS = 5_000
 const CIRCUIT_BREAKERS_MAX = 10_000
 
-/** Creates the circuit breakers of a process. Their number is bounded. */
+/** Creates the circuit breakers of a process. Their number is limited. */
 export function createCircuitBreakers(): CircuitBreakers {
   return new LRUCache({ max: CIRCUIT_BREAKERS_MAX })
 }
 
 /**
- * Claims an attempt to deliver to a webhook. A delivery that gets no answer holds its worker for five seconds. Without circuit
- * breakers, a few such webhooks would keep all workers busy, and the events of every merchant would be late. After the time of
- * an open circuit breaker only the first claim gets an attempt. It shows whether the webhook answers again.
- * @returns false while the circuit breaker is open or half-open
+ * Claims an attempt to deliver to a webhook. A delivery without an answer occupies its worker for five seconds. Without circuit
+ * breakers, a few such webhooks would occupy all workers and delay the events of every merchant. After the time of an open
+ * circuit breaker, only the first claim gets an attempt, which tests whether the webhook answers again.
+ * @returns `false` while the circuit breaker is open or half-open
  */
 export function claimAttempt(breakers: CircuitBreakers, webhookId: string, now: Date): boolean {
   const breaker = breakers.get(webhookId)
@@ -201,7 +199,7 @@ export function claimAttempt(breakers: CircuitBreakers, webhookId: string, now: 
   return true
 }
 
-/** Records that a webhook did not answer a delivery in time. The circuit breaker stays open longer with each failure. */
+/** Records that a webhook did not answer a delivery in time. With each failure, the circuit breaker stays open longer. */
 export function recordFailure(breakers: CircuitBreakers, webhookId: string, now: Date): void {
   const failures = (breakers.get(webhookId)?.failures ?? 0) + 1
   const openMs = Math.min(FIRST_OPEN_MS * 2 ** Math.max(0, failures - FAILURES_MAX), OPEN_MS_MAX)

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { type DisputeJson, type PayoutJson, viewObject } from './event-objects.ts'
 
 const AT = '2026-03-01T12:00:00.000Z'
-/** PostgreSQL writes instants in JSON with microseconds and an offset. */
+/** In JSON, PostgreSQL writes times with microseconds and an offset. */
 const created = '2026-03-01T12:00:00.000000+00:00'
 
 const payout = (status: PayoutJson['status']) => ({

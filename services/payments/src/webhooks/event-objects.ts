@@ -16,17 +16,17 @@ import { viewTransaction } from '../transactions/transaction-view.ts'
 import type { EventType } from './event.ts'
 import { viewWebhook } from './webhook-view.ts'
 
-/** The part of an event type before the point, such as `dispute` in `dispute.won`. */
+/** The first part of an event type, such as `dispute` in `dispute.won`. */
 type Noun = EventType extends `${infer Before}.${string}` ? Before : never
 
-/** The query for the object of an event as JSON, and the step that makes of it the object as it was then. */
+/** The query for the object of an event as JSON, and the function that restores the object as it was at the event. */
 interface EventObject {
-  /** An expression over the event `r` of the merchant. */
+  /** Returns an expression over the event `r` of the merchant. */
   readonly select: (merchantId: RawBuilder<unknown>) => RawBuilder<unknown>
   readonly view: (json: unknown, what: string) => object
 }
 
-/** Selects a row below the merchant. Such rows change only in ways that the type of the event tells. */
+/** Selects a row of the merchant. The event type determines how the row has changed since the event. */
 const rowOf =
   <Json>(table: string) =>
   (merchantId: RawBuilder<unknown>) =>
@@ -35,7 +35,7 @@ const rowOf =
 )`
 
 const objects: Readonly<Record<Noun, EventObject>> = {
-  // The amounts are as the event has them, and the trail is as long as it was then.
+  // Take the amounts from the event, and the trail up to its length at the event.
   transaction: eventObject(
     (merchantId) => sql<TransactionJson>`(
       SELECT to_jsonb(o) FROM (
@@ -112,7 +112,7 @@ const objects: Readonly<Record<Noun, EventObject>> = {
         created: new Date(created),
       }),
   ),
-  // Without the key hint, which may have changed since. The event keeps the app, because clean-up deletes unused apps.
+  // Omit the key hint, which may have changed since the event. The event stores the app, because clean-up deletes unused apps.
   app: eventObject(
     () => sql<AppJson>`r.data`,
     ({ id, name, created }) => viewAppMember({ id, name, keyHint: null, created: new Date(created) }),
@@ -128,7 +128,7 @@ const objects: Readonly<Record<Noun, EventObject>> = {
   ),
 }
 
-/** Makes the compiler check that `view` takes what `select` selects. */
+/** Makes TypeScript check that `view` accepts the type that `select` selects. */
 function eventObject<Json extends object>(
   select: (merchantId: RawBuilder<unknown>) => RawBuilder<Json>,
   view: (json: Json, what: string) => object,
@@ -140,7 +140,7 @@ function eventObject<Json extends object>(
   return { select, view: show }
 }
 
-/** PostgreSQL made the JSON by the expression of `_select`, so the JSON has the type of the expression. */
+/** The object exists if it is not `null`. Its type is that of `_select`, whose expression made the JSON. */
 function isSelected<Json extends object>(
   _select: (merchantId: RawBuilder<unknown>) => RawBuilder<Json>,
   json: unknown,
@@ -148,7 +148,7 @@ function isSelected<Json extends object>(
   return typeof json === 'object' && json !== null
 }
 
-/** The column `object` of a query over events `r` of a merchant. */
+/** Returns the column `object` for a query over events `r` of a merchant. */
 export function objectColumn(merchantId: RawBuilder<unknown>): RawBuilder<unknown> {
   const cases = Object.entries(objects).map(
     ([noun, { select }]) => sql`WHEN ${sql.lit(noun)} THEN ${select(merchantId)}`,
@@ -157,9 +157,9 @@ export function objectColumn(merchantId: RawBuilder<unknown>): RawBuilder<unknow
 }
 
 /**
- * The `data` of an event: its object under its noun, such as `{ app: {…} }`.
+ * Returns the `data` of an event: its object under its noun, such as `{ app: {…} }`.
  * @param json the column `objectColumn` of the event
- * @throws Error when the type has an unknown noun, or when the object is gone
+ * @throws Error if the type has an unknown noun, or if the object no longer exists
  */
 export function viewObject(type: EventType, json: unknown): Readonly<Record<string, object>> {
   const [noun = '', what = ''] = type.split('.')
@@ -171,7 +171,7 @@ function isNoun(text: string): text is Noun {
   return Object.hasOwn(objects, text)
 }
 
-/** A row as PostgreSQL writes it as JSON. Instants are texts. Amounts are numbers, because they are below 2^53. */
+/** A row as PostgreSQL writes it in JSON. Times are texts. Amounts are numbers, because they are below 2^53. */
 type JsonRow<Row> = { readonly [Column in keyof Row]: JsonOf<Row[Column]> }
 type JsonOf<Value> = Value extends { readonly __select__: infer Selected }
   ? JsonOf<Selected>
@@ -182,16 +182,16 @@ type JsonOf<Value> = Value extends { readonly __select__: infer Selected }
       : Value
 
 export type AppJson = JsonRow<AppsTable>
-/** The row of a user in the data of an event, with whether the invitation is still to be accepted. */
+/** The row of a user in the data of an event. `pending` is `true` if the invitation is not yet accepted. */
 export type UserJson = JsonRow<UsersTable> & { readonly pending: boolean }
-/** The row of a merchant in the data of an event, with its balance at that time in minor units. */
+/** The row of a merchant in the data of an event. `balance` is the balance at that time, in minor units. */
 export type MerchantJson = JsonRow<MerchantsTable> & { readonly balance: number }
 export type TransactionJson = JsonRow<TransactionColumns>
 export type DisputeJson = JsonRow<DisputesTable>
 export type FraudJson = JsonRow<FraudsTable>
 export type PayoutJson = JsonRow<PayoutsTable>
 
-/** A webhook in the event that tells that it was disabled. */
+/** A webhook in the event that reports that it was disabled. */
 export interface WebhookJson {
   readonly id: string
   readonly url: string

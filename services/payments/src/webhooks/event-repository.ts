@@ -8,7 +8,7 @@ import type { Chunk, PageBounds } from '../pagination/page-query.ts'
 import type { EventType, MerchantEvent } from './event.ts'
 import { objectColumn, viewObject } from './event-objects.ts'
 
-/** The columns that queries select of an event `r`. */
+/** The columns that queries select from an event `r`. */
 export interface EventColumns {
   id: string
   merchant_id: string
@@ -18,7 +18,7 @@ export interface EventColumns {
   object: unknown
 }
 
-/** The columns of an event. The table is `r` in the query. */
+/** Returns the columns of an event. The query must name the table `r`. */
 export function eventColumns(merchantId: RawBuilder<unknown>): RawBuilder<unknown> {
   return sql`r.id, r.merchant_id, r.type, r.version, r.created, ${objectColumn(merchantId)}`
 }
@@ -30,8 +30,8 @@ const listQueries = listBelowMerchant<BelowListInput, EventColumns>(
 )
 
 /**
- * A page of the events of a merchant in the last 30 days, or the first chunk of the page. At most `limit`, by id in the order of
- * `input`.
+ * Returns a page of a merchant's events of the last 30 days, or the first chunk of the page. The result has at most `limit`
+ * events, by id in the order of `input`.
  */
 export async function listEvents(
   pools: Pools,
@@ -41,7 +41,7 @@ export async function listEvents(
   return { ...rest, rows: rows.map(toEvent) }
 }
 
-/** An event of a merchant, for an operator. Undefined for an unknown one, and for one of more than 30 days. */
+/** Returns an event of a merchant, for an operator. Resolves to `undefined` if the event is unknown or older than 30 days. */
 export async function findEvent(db: Db, merchantId: string, id: string): Promise<MerchantEvent | undefined> {
   const { rows } = await sql<EventColumns>`
     SELECT ${eventColumns(sql`${merchantId}`)} FROM ${sql.table('events')} r WHERE r.merchant_id = ${merchantId} AND r.id = ${id}`.execute(
@@ -50,13 +50,13 @@ export async function findEvent(db: Db, merchantId: string, id: string): Promise
   return rows.map(toEvent)[0]
 }
 
-/** The greatest id that a merchant has given out. An event that is written later has a greater one. */
+/** The greatest id of a merchant. Later events have greater ids. */
 export interface MerchantHead {
   readonly merchantId: string
   readonly lastId: string
 }
 
-/** The heads of test merchants, or of the test merchant `merchantId` alone. At most `limit` heads. */
+/** Returns the heads of all test merchants, or only of the test merchant `merchantId`. At most `limit` heads are returned. */
 export async function listTestHeads(
   db: Db,
   { merchantId, limit }: { readonly merchantId: string | undefined; readonly limit: number },
@@ -69,7 +69,7 @@ export async function listTestHeads(
   return rows
 }
 
-/** The events of a merchant after an id, oldest first, for an operator. */
+/** Returns the events of a merchant after an id, oldest first, for an operator. */
 export async function listEventsAfter(
   db: Db,
   { merchantId, after, limit }: { readonly merchantId: string; readonly after: string; readonly limit: number },
@@ -80,7 +80,7 @@ export async function listEventsAfter(
   return rows.map(toEvent)
 }
 
-/** Returns the event of a row, with its object as it was then. @throws Error for an unknown noun or a missing object */
+/** Returns the event of a row, with its object at that time. @throws Error if the noun is unknown or the object missing */
 export function toEvent({ merchant_id, object, ...row }: EventColumns): MerchantEvent {
   return { ...row, merchantId: merchant_id, data: viewObject(row.type, object) }
 }
@@ -89,8 +89,8 @@ export function toEvent({ merchant_id, object, ...row }: EventColumns): Merchant
 const BATCH_ROWS = 1_000
 
 /**
- * Deletes events of more than 30 days. Finds them by their ids, merchant by merchant. A SQL function deletes them, because the
- * service may not. Resolves to how many were deleted.
+ * Deletes events older than 30 days and resolves to their number. Finds the events by their ids, one merchant after another. A
+ * SQL function deletes them, because the service has no permission to delete events.
  */
 export async function deleteOldEvents(db: Db): Promise<number> {
   let total = 0

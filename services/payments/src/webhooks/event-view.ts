@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { EVENT_TYPES, type EventSummary, type MerchantEvent } from './event.ts'
 
-/** The JSON of an event, the same in lists and deliveries (reference: Events). */
+/** The JSON of an event, both in lists and in deliveries (reference: Events). */
 export const EventView = z
   .object({
     id: z.string(),
@@ -13,14 +13,14 @@ export const EventView = z
   })
   .meta({ id: 'Event' })
 
-/** The JSON of an event without the object that has changed, which may be long. */
+/** The JSON of an event without the changed object, which may be long. */
 export const EventSummaryView = EventView.pick({ id: true, type: true, created: true }).meta({ id: 'EventSummary' })
 
 export function viewEventSummary({ id, type, created }: EventSummary): z.infer<typeof EventSummaryView> {
   return { id, type, created: created.toISOString() }
 }
 
-/** The JSON of an event. Deliveries contain the same. */
+/** Returns the JSON of an event, also for deliveries. */
 export function viewEvent({ id, type, version, created, merchantId, data }: MerchantEvent): z.infer<typeof EventView> {
   return { id, type, version, created: created.toISOString(), merchantId, data: { ...data } }
 }

@@ -23,22 +23,21 @@ export const EVENT_TYPES = [
 
 export type EventType = (typeof EVENT_TYPES)[number]
 
-/** Whether a text is a type of event. */
 export function isEventType(text: string): text is EventType {
   return EVENT_TYPES.some((type) => type === text)
 }
 
-/** A record that something of a merchant has changed. */
+/** A record of a change to a merchant or to one of its objects. */
 export interface MerchantEvent {
   readonly id: string
   readonly merchantId: string
   readonly type: EventType
-  /** The version of the layout of `data`. */
+  /** The version of the format of `data`. */
   readonly version: number
   readonly created: Date
-  /** The object as it was then, under its noun, such as `{ app: {…} }`. */
+  /** The object as it was at the event, under its noun, such as `{ app: {…} }`. */
   readonly data: Readonly<Record<string, object>>
 }
 
-/** An event without the object that has changed. */
+/** An event without the changed object. */
 export type EventSummary = Pick<MerchantEvent, 'id' | 'type' | 'created'>

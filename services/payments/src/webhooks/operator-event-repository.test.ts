@@ -22,7 +22,7 @@ it('the events of a transaction with many alerts are its newest, and few rows ar
   const url = `/test/transactions/${id}/frauds`
   const made = await payments.app.inject({ method: 'POST', url, payload: {}, headers: member.headers })
   const { db } = payments.owner
-  // An event has the id after that of its alert.
+  // The id of an event directly follows the id of its fraud alert.
   const later = (column: string) => {
     return sql`payments.id_at(payments.id_number(${sql.raw(column)}) + 2 * n, right(${sql.raw(column)}, 8))`
   }

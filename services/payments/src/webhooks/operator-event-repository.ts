@@ -5,7 +5,7 @@ import { CHUNK, type Chunk, type PageBounds } from '../pagination/page-query.ts'
 import type { EventSummary, EventType, MerchantEvent } from './event.ts'
 import { type EventColumns, eventColumns, toEvent } from './event-repository.ts'
 
-/** The filters of an operator's list of the events of a merchant. An undefined type: all. */
+/** The filters of an operator's list of a merchant's events. If `type` is `undefined`, the list has all types. */
 export interface EventsForOperatorInput extends PageBounds {
   readonly merchantId: string
   readonly type: EventType | undefined
@@ -38,8 +38,8 @@ function pageQuery(name: string, order: RawBuilder<unknown>) {
 }
 
 /**
- * A page of the events of a merchant in the last 30 days, for an operator. It is cut before the trails of its
- * objects are too long together.
+ * Returns a page of a merchant's events of the last 30 days, for an operator. The page ends early if the trails of its objects
+ * become too long in total.
  */
 export async function listEventsForOperator(
   { read }: Pools,
@@ -49,7 +49,7 @@ export async function listEventsForOperator(
   return { rows: rows.map(({ found: _, ...row }) => toEvent(row)), isCut: rows.length < (rows[0]?.found ?? 0) }
 }
 
-/** The most events that are shown of a transaction. */
+/** The largest number of events that are shown for a transaction. */
 const EVENTS_OF_TRANSACTION_MAX = 25
 
 const eventsOfTransactionQuery = prepare('events_of_transaction', (p: { merchantId: string; id: string }) => {
@@ -77,9 +77,9 @@ const eventsOfTransactionQuery = prepare('events_of_transaction', (p: { merchant
 })
 
 /**
- * The newest events of a transaction, of its disputes and of its fraud alerts, newest first, for an operator. No index has the
- * object of an event. But the id of an event follows from the id of its cause: the event of a new object has the next id, and the
- * event of an entry of a trail has the id after the next (the SQL function `post`).
+ * Returns the newest events of a transaction, of its disputes and of its fraud alerts, newest first, for an operator. No index
+ * covers the object of an event. But the id of an event follows from the id of its cause (the SQL function `post`). The event of
+ * a new object has the next id. The event of a trail entry has the id after the next one.
  */
 export async function listEventsOfTransaction(
   { read }: Pools,

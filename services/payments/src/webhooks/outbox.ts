@@ -5,7 +5,7 @@ import { countMails } from '../mail/mailer.ts'
 import { invitationMailTask, rejectionMailTask } from '../mail/mails.ts'
 import { type DeliveryJob, type DeliveryTimes, deliveryTask, shareSecondsOf } from './delivery.ts'
 
-/** A row of the outbox. An event has one for each webhook that wants it. */
+/** A row of the outbox that is read for a job. An event appears once for each webhook that subscribes to it. */
 export interface OutboxRow {
   readonly kind: string
   readonly data: object
@@ -16,12 +16,12 @@ export interface OutboxRow {
 
 const EVENT = 'event'
 
-/** The kinds of rows, with the tasks that their jobs run. */
+/** Returns the kinds of outbox rows for tasks of jobs. */
 export function outboxKinds(tasks: readonly string[]): readonly string[] {
   return tasks.map((task) => (task === deliveryTask.name ? EVENT : task))
 }
 
-/** Columns and tables of a query over rows `t` of an outbox. @param merchantId binds the other tables to the merchant */
+/** Columns and tables of a query over rows `t` of an outbox. @param merchantId restricts the other tables to the merchant */
 export function outboxRows(
   merchantId: RawBuilder<unknown>,
   table: RawBuilder<unknown> = sql.table('outbox'),
@@ -36,9 +36,9 @@ export function outboxRows(
 }
 
 /**
- * Takes rows of the outbox, which SQL functions have written, as jobs. An event becomes one job for each webhook that wants its
- * type. The kind of any other row is the name of its task, and its job gets the merchant and id of the row too. Lock order: none
- * is needed, because the statement skips rows that another process takes.
+ * Takes rows from the outbox, which SQL functions have inserted, and turns them into jobs. An event becomes one job for each
+ * webhook that subscribes to its type. For other rows, the kind is the name of the task, and the job also gets the merchant and
+ * id of the row. No lock order is needed, because the statement skips rows that another process has locked.
  */
 export const takeRows: TakeRows = async (trx, limit, left) => {
   const { rows } = await sql<OutboxRow & { readonly taken: number }>`
@@ -55,9 +55,9 @@ export const takeRows: TakeRows = async (trx, limit, left) => {
   return { rows: rows[0]?.taken ?? 0, entries: rows.flatMap(toEntries) }
 }
 
-/** The jobs that a row of the outbox asks for: none for an event that no webhook wants. */
+/** Returns the jobs for a row of the outbox. An event without a subscribed webhook needs no job. */
 export function toEntries({ kind, data, merchant_id, id, webhook_id }: OutboxRow): readonly OutboxEntry[] {
-  // Each merchant has a fair share, so many operations of one merchant do not delay the others.
+  // Each merchant has a fair share, so many operations of one merchant do not delay other merchants.
   if (kind !== EVENT) return [{ task: kind, data, group: merchant_id }]
   if (webhook_id === null) return []
   const job: DeliveryJob = { merchantId: merchant_id, eventId: id, webhookId: webhook_id }
@@ -66,13 +66,13 @@ export function toEntries({ kind, data, merchant_id, id, webhook_id }: OutboxRow
 
 interface TakeOptions {
   readonly times: DeliveryTimes
-  /** Counts mails as waiting. Undefined where a mail server takes them. */
+  /** Counts waiting mails. `undefined` if a mail server is set. */
   readonly meter: Meter | undefined
 }
 
 /**
- * Takes rows as jobs. The slower a merchant's webhooks are, the longer are the shares of its events. Without a mail server, mails
- * are counted as waiting: nobody sends them for now.
+ * Turns outbox rows into jobs. The events of a merchant with slower webhooks get longer shares. Without a mail server, mails are
+ * counted as waiting, because nothing sends them yet.
  */
 export function takeJobs(takeRows: TakeRows, { times, meter }: TakeOptions): TakeRows {
   const mails = meter && countMails(meter)

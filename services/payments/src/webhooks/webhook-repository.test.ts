@@ -60,7 +60,7 @@ const list = async (merchantId: string) =>
     })
   ).webhooks
 const done = () => ({ verdict: 'done', identityId: member.id })
-/** Changes a merchant, and answers the id of the event about that. */
+/** Changes a merchant and returns the id of the resulting event. */
 async function addEvent(merchantId: string, name = 'Coffee'): Promise<string> {
   const { headers } = member
   await payments.app.inject({ method: 'PUT', url: `/merchants/${merchantId}`, headers, payload: { name } })

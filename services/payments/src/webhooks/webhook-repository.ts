@@ -32,7 +32,7 @@ const listQueries = listBelowMerchant<BelowListInput, WebhookColumns>('list_webh
   columns: () => columnsOfRow('r', COLUMNS),
 })
 
-/** A page of a merchant's webhooks. At most `limit`, by id in the order of `input`. */
+/** Returns a page of a merchant's webhooks. The page has at most `limit` webhooks, by id in the order of `input`. */
 export async function listWebhooks(
   pools: Pools,
   input: BelowListInput & Pick<PageBounds, 'order'>,
@@ -44,30 +44,30 @@ export async function listWebhooks(
 const selectOfMerchant = (merchantId: string) => sql<WebhookColumns>`
   SELECT ${columnsOfRow('r', COLUMNS)} FROM ${sql.table('webhooks')} r WHERE r.merchant_id = ${merchantId} ORDER BY r.id`
 
-/** The webhooks of a merchant, for an operator's command. At most ten. */
+/** Returns the webhooks of a merchant, at most ten, for an operator's command. */
 export async function listMerchantWebhooks(db: Db, merchantId: string): Promise<readonly Webhook[]> {
   return (await selectOfMerchant(merchantId).execute(db)).rows.map(toWebhook)
 }
 
 const shownQuery = prepare('webhooks_of_merchant', (p: { merchantId: string }) => selectOfMerchant(p.merchantId))
 
-/** The webhooks of a merchant, oldest first, by a prepared query of the read pool, for pages of operators. At most ten. */
+/** Returns at most ten webhooks, oldest first, by a prepared query of the read pool, for the console. */
 export async function listShownWebhooks({ read }: Pools, merchantId: string): Promise<readonly Webhook[]> {
   return (await read.all(shownQuery, { merchantId })).map(toWebhook)
 }
 
-/** A verdict beside the columns of the webhook, which are null when nothing was changed. */
+/** A verdict with the columns of the webhook. The columns are `null` if nothing changed. */
 type ChangedWebhookRow<Refused extends string> = { verdict: Verdict | Refused; identity_id: string | null } & (
   | WebhookColumns
   | { id: null }
 )
 
-/** A webhook after its change. Undefined unless it was changed. */
+/** A webhook after its change. `webhook` is `undefined` if nothing changed. */
 export interface ChangedWebhook extends AccessResult {
   readonly webhook: Webhook | undefined
 }
 
-/** A webhook to make. `webhook` is null when only access is checked. */
+/** A webhook to create. `webhook` is `null` if only access is checked. */
 export interface CreateWebhookCall {
   readonly caller: Caller
   readonly merchantId: string
@@ -85,7 +85,7 @@ interface CreateColumns extends CallerColumns, Omit<CreateWebhookCall, 'caller' 
 const REFUSALS = ['not-https', 'too-many'] as const
 type WebhookRefusal = (typeof REFUSALS)[number]
 
-/** `not-https`: its events would be sent without TLS. `too-many`: the merchant has the maximum. */
+/** `not-https`: events would be sent without TLS. `too-many`: the merchant has reached the limit. */
 export type CreatedWebhook =
   | { readonly verdict: 'created'; readonly webhook: Webhook }
   | { readonly verdict: WebhookRefusal }
@@ -99,7 +99,7 @@ const createQuery = prepare(
     ) f`,
 )
 
-/** Makes a webhook. A repeat gets the webhook of the first request. */
+/** Creates a webhook. An idempotent request returns the webhook of the first request. */
 export async function callCreateWebhook(
   pools: Pools,
   { caller, webhook, ...input }: CreateWebhookCall,
@@ -111,7 +111,7 @@ export async function callCreateWebhook(
   return { verdict, identityId: row.identity_id, outcome: refusal ? { verdict: refusal } : created }
 }
 
-/** A new secret of a webhook. `encryptedSecret` is null when only access is checked. */
+/** A new secret for a webhook. `encryptedSecret` is `null` if only access is checked. */
 export interface RotateSecretCall {
   readonly caller: Caller
   readonly merchantId: string
@@ -126,7 +126,7 @@ const rotateQuery = prepare(
     FROM ${sql.table('rotate_webhook_secret')}(${callerRow(p)}, ${p.merchantId}, ${p.webhookId}, ${p.encryptedSecret}) f`,
 )
 
-/** Gives a webhook a new secret. The previous secret signs for one more day. */
+/** Gives a webhook a new secret. Deliveries are signed with the previous secret too for one more day. */
 export async function callRotateWebhookSecret(
   pools: Pools,
   { caller, ...input }: RotateSecretCall,
@@ -135,7 +135,7 @@ export async function callRotateWebhookSecret(
   return { verdict: row.verdict, identityId: row.identity_id, webhook: row.id === null ? undefined : toWebhook(row) }
 }
 
-/** A webhook to delete. `webhookId` is null when only access is checked. */
+/** A webhook to delete. `webhookId` is `null` if only access is checked. */
 export interface DeleteWebhookCall {
   readonly caller: Caller
   readonly merchantId: string
@@ -148,7 +148,7 @@ const deleteQuery = prepare(
     SELECT verdict, identity_id FROM ${sql.table('delete_webhook')}(${callerRow(p)}, ${p.merchantId}, ${p.webhookId})`,
 )
 
-/** Deletes a webhook. Its waiting deliveries are cancelled when they are due. */
+/** Deletes a webhook. Each of its waiting deliveries is cancelled at the time of its next attempt. */
 export async function callDeleteWebhook(pools: Pools, { caller, ...input }: DeleteWebhookCall): Promise<AccessResult> {
   const { verdict, identity_id } = await pools.write.one(deleteQuery, { ...callerColumns(caller), ...input })
   return { verdict, identityId: identity_id }
@@ -160,7 +160,7 @@ function toWebhook(row: WebhookColumns): Webhook {
   return { id, merchantId: merchant_id, url, events, secrets, disabled, created }
 }
 
-/** An event to send, the URL of its webhook, and the secrets that sign it. */
+/** An event to send, the URL of its webhook, and the secrets that sign the delivery. */
 export interface Delivery {
   readonly event: MerchantEvent
   readonly url: string
@@ -168,7 +168,7 @@ export interface Delivery {
   readonly secrets: EncryptedSecrets
 }
 
-/** The columns of the event are null when it is too old to be kept. */
+/** The columns of the event are `null` if the event was deleted because of its age. */
 type DeliveryColumns = (EventColumns | { readonly id: null }) & {
   readonly url: string
   readonly is_test: boolean
@@ -191,7 +191,7 @@ const findQuery = routeByTenant(
   ({ merchantId }) => merchantId,
 )
 
-/** Finds the event and the webhook of a job, or the reason why the job sends nothing. */
+/** Returns the event and the webhook of a job, or the reason why the job must not send. */
 export async function findDelivery(pools: Pools, job: DeliveryJob): Promise<Delivery | Cancellation> {
   const row = await pools.read.first(findQuery, job)
   if (!row) return 'webhook-deleted'
@@ -202,7 +202,7 @@ export async function findDelivery(pools: Pools, job: DeliveryJob): Promise<Deli
   return { event: toEvent(event), url, test: is_test, secrets }
 }
 
-/** The webhooks that take events by http and may not, by id: the merchant is live, or http is not allowed. */
+/** The ids of enabled webhooks with a plain HTTP URL that is not allowed. Only test merchants may use plain HTTP. */
 export async function listWebhooksWithoutTls(db: Db, allowHttp: boolean): Promise<readonly string[]> {
   const { rows } = await sql<{ id: string }>`
     SELECT w.id FROM ${sql.table('webhooks')} w JOIN ${sql.table('merchants')} m ON m.id = w.merchant_id
@@ -216,12 +216,12 @@ const disableQuery = prepare(
   (p: Omit<DeliveryJob, 'eventId'>) => sql`SELECT ${sql.table('disable_webhook')}(${p.merchantId}, ${p.webhookId})`,
 )
 
-/** Disables a webhook, and writes an event about it. */
+/** Disables a webhook and inserts an event about this. */
 export async function callDisableWebhook(pools: Pools, job: DeliveryJob): Promise<void> {
   await pools.write.one(disableQuery, job)
 }
 
-/** `after`: only events with a greater id are sent. */
+/** Events to send again. Only events with ids greater than `after` are sent. */
 export interface ReplayWebhookCall {
   readonly merchantId: string
   readonly webhookId: string
@@ -234,7 +234,7 @@ const replayQuery = prepare(
     SELECT ${sql.table('replay_webhook')}(${p.merchantId}, ${p.webhookId}, ${p.after}) AS events`,
 )
 
-/** Queues events to be sent again. Resolves to how many; undefined when there is no such webhook. */
+/** Queues events to be sent again. Resolves to their number, or to `undefined` if the webhook does not exist. */
 export async function callReplayWebhook(pools: Pools, input: ReplayWebhookCall): Promise<number | undefined> {
   const { events } = await pools.write.one(replayQuery, input)
   return events === null ? undefined : Number(events)

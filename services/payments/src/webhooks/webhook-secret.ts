@@ -1,28 +1,28 @@
 import { DecryptionError, decrypt, type EncryptionKeys, encrypt } from '../vault/encryption.ts'
 import { deriveKey, type VaultKey } from '../vault/vault-keys.ts'
 
-/** Encrypts secrets of webhooks, each for its merchant. */
+/** Encrypts webhook secrets, each for its merchant. */
 export interface WebhookSecrets {
   readonly encrypt: (secret: string, merchantId: string) => Buffer
-  /** @throws DecryptionError when the text was altered, belongs to another merchant, or its key is gone */
+  /** @throws DecryptionError if the text was altered, belongs to another merchant, or its key is missing */
   readonly decrypt: (encrypted: Buffer, merchantId: string) => string
-  /** Whether the first key has encrypted it. */
+  /** Returns whether the secret is encrypted with the first key. */
   readonly isCurrent: (encrypted: Buffer, merchantId: string) => boolean
 }
 
-/** The keys that encrypt and decrypt secrets of webhooks. */
+/** The keys that encrypt and decrypt webhook secrets. */
 export interface WebhookSecretKeys {
   /** The first key encrypts. All keys decrypt. */
   readonly vaultKeys: readonly [VaultKey, ...VaultKey[]]
-  /** Opens secrets that the pepper encrypted before the vault had keys. */
+  /** Decrypts secrets from before the vault had keys. At that time the pepper encrypted them. */
   readonly pepper: Buffer
 }
 
 const SECRET_BYTES = 32
-/** The key id of secrets that the pepper encrypted. A key of the vault may have the same id. */
+/** The key id of secrets that are encrypted with the pepper. A vault key may have the same id. */
 const PEPPER_ID = 0
 
-/** Encrypts and decrypts secrets of webhooks. A secret is bound to its merchant: no other merchant can decrypt it. */
+/** Returns the cipher of webhook secrets. A secret is bound to its merchant and cannot be decrypted for another merchant. */
 export function createWebhookSecrets({ vaultKeys, pepper }: WebhookSecretKeys): WebhookSecrets {
   const [{ id: encryptingId }] = vaultKeys
   const keys = new Map(vaultKeys.map((key) => [key.id, deriveKey(key, 'webhook/secret')]))
@@ -51,7 +51,7 @@ function tryToOpen(keys: EncryptionKeys, encrypted: Buffer, merchantId: string):
   }
 }
 
-/** A new secret of 32 random bytes, as text. */
+/** Returns a new secret: 32 random bytes in base64url. */
 export function generateWebhookSecret(randomBytes: (size: number) => Buffer): string {
   return randomBytes(SECRET_BYTES).toString('base64url')
 }

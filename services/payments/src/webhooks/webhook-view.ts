@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { EVENT_TYPES } from './event.ts'
 import type { Webhook } from './webhook.ts'
 
-/** A webhook in an answer, without its secret. */
+/** The JSON of a webhook, without its secret. */
 export const WebhookView = z
   .object({
     id: z.string(),
@@ -13,11 +13,11 @@ export const WebhookView = z
   })
   .meta({ id: 'Webhook' })
 
-/** The way to check a delivery, for the API document (reference: Deliveries). */
+/** How to verify a delivery, for the OpenAPI document (reference: Deliveries). */
 export const SIGNATURE =
   'A delivery has the header `X-Signature: t=<unix seconds>,v1=<hex>[,v1=<hex>]`. Each `v1` is the HMAC-SHA-256 of the time, a point and the body as it came, in hexadecimal. The key is the text of a secret, as it was shown: do not decode it. Any `v1` that is right proves the delivery; compare in constant time, and refuse old times.'
 
-/** A webhook with its new secret. No other answer contains the secret. */
+/** The JSON of a webhook with its new secret. No other answer contains the secret. */
 export const WebhookSecretView = z.object({
   id: z.string(),
   url: z.string(),

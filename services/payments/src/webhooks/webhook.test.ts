@@ -62,7 +62,7 @@ describe('isSchemeAllowed', () => {
 })
 
 describe('signDelivery', () => {
-  // HMAC-SHA-256 of "1700000000.{}" under the keys "secret" and "older", by openssl.
+  // The HMAC-SHA-256 of "1700000000.{}" under the keys "secret" and "older", computed with openssl.
   const [newer, older] = [
     'b8569b78799ff9e3cbff0fc2d63a33a2b57f3282abd07c37ae5e8e7d79a5f163',
     'c6476987e659639c112c6200be08d9540007354badac82e98ad84591a0f04063',

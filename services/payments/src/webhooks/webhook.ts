@@ -7,15 +7,15 @@ export interface Webhook {
   readonly id: string
   readonly merchantId: string
   readonly url: string
-  /** The types that are sent; empty: all. */
+  /** The types of events that are sent. If empty, all types are sent. */
   readonly events: readonly EventType[]
   readonly secrets: EncryptedSecrets
-  /** When the webhook was disabled. Null while events are sent. */
+  /** The time when the webhook was disabled. `null` if it is enabled. */
   readonly disabled: Date | null
   readonly created: Date
 }
 
-/** The encrypted secrets that sign deliveries. The previous one signs too until `previousUntil`. */
+/** The encrypted secrets that sign deliveries. Until `previousUntil`, deliveries are signed with both. */
 export interface EncryptedSecrets {
   readonly current: Buffer
   readonly previous: Buffer | null
@@ -25,7 +25,7 @@ export interface EncryptedSecrets {
 const TLS_PORTS: ReadonlySet<string> = new Set(['', '443', '8443'])
 const UNPRIVILEGED_PORT_MIN = 1_024
 
-/** Whether the text of a URL allows deliveries: http or https, a permitted port, no credentials. */
+/** Returns whether a URL may belong to a webhook: http or https, a permitted port, no credentials. */
 export function isWebhookUrl(text: string): boolean {
   const url = URL.parse(text)
   if (url?.username !== '' || url.password !== '') return false
@@ -33,12 +33,12 @@ export function isWebhookUrl(text: string): boolean {
   return (url.protocol === 'https:' || url.protocol === 'http:') && Number(url.port) >= UNPRIVILEGED_PORT_MIN
 }
 
-/** Normalizes a URL for storage, as the parser does when events are sent. A text that is no URL stays as it is. */
+/** Normalizes a URL for storage, with the parser that is also used for sending. Text that is not a URL does not change. */
 export function toWebhookUrl(text: string): string {
   return URL.parse(text)?.href ?? text
 }
 
-/** Whether the scheme of a stored URL allows deliveries: https, or http for a test merchant where the operator allows it. */
+/** Returns whether the scheme of a stored URL allows deliveries: https, or http for a test merchant if the operator allows it. */
 export function isSchemeAllowed(
   url: string,
   { test, allowHttp }: { readonly test: boolean; readonly allowHttp: boolean },
@@ -49,7 +49,7 @@ export function isSchemeAllowed(
 const HOST = '([^\\u0000-\\u0020\\u007f#%/:<>?@\\[\\\\\\]^|]+|\\[[0-9A-Fa-f:.]+\\])'
 const PORT =
   '(10(2[4-9]|[3-9][0-9])|1[1-9][0-9]{2}|[2-9][0-9]{3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])'
-/** The URLs that `isWebhookUrl` accepts, for the API document. */
+/** The pattern of the URLs that `isWebhookUrl` accepts, for the OpenAPI document. */
 export const WEBHOOK_URL_PATTERN = `^(https://${HOST}(:(443|8443|${PORT}))?|http://${HOST}:${PORT})([/?#][^\\u0000]*)?$`
 
 export interface DeliveryRequest {
@@ -61,7 +61,7 @@ export interface DeliveryRequest {
   }
 }
 
-/** Returns the body and the headers with which an event is sent, signed by each secret (reference: Deliveries). */
+/** Returns the body and the headers of a delivery, signed with each secret (reference: Deliveries). */
 export function toDelivery(event: MerchantEvent, secrets: readonly string[], now: Date): DeliveryRequest {
   const body = JSON.stringify(viewEvent(event))
   return {
@@ -75,8 +75,8 @@ export function toDelivery(event: MerchantEvent, secrets: readonly string[], now
 }
 
 /**
- * The header `X-Signature` of a delivery: `t=<unix seconds>,v1=<hex>[,v1=<hex>]`. Each secret makes one HMAC-SHA-256
- * over the time, a point and the body. A receiver can refuse old deliveries by the time.
+ * Returns the header `X-Signature` of a delivery: `t=<unix seconds>,v1=<hex>[,v1=<hex>]`. Each `v1` is an HMAC-SHA-256 with one
+ * secret over the time, a point and the body. The time lets a receiver refuse old deliveries.
  */
 export function signDelivery(secrets: readonly string[], unixSeconds: number, body: string): string {
   const signatures = secrets.map((secret) =>

@@ -1,4 +1,4 @@
-// Tells the page that shows this one in a frame, or has opened it, that the step is done.
+// Reports the end of the step to the shop's page, which shows this page in a frame or has opened it.
 const { hints, origin } = document.querySelector('[data-hints]').dataset
 const message = { hints: JSON.parse(hints) }
 for (const shop of [window.parent, window.opener]) {

@@ -1,5 +1,5 @@
-// Pays with the card form of a payment link: card data becomes tokens, the order goes with them, and each step that the answer
-// asks for is taken. Without this script the form goes to the server, which does the same by redirects.
+// Pays with the card form of a payment link. The script turns card data into tokens, sends the order, and takes each step that an
+// answer requires. Without this script, the browser sends the form to the server, which does the same with redirects.
 import { digitsIn, readExpiry, slash } from './read-card.js'
 
 const form = document.querySelector('form[data-checkout]')
@@ -15,12 +15,12 @@ const RETRY_MS = 1_000
 const REQUEST_MS = 45_000
 const HEADERS = { 'content-type': 'application/json', 'accept-version': '1', 'x-client': 'trestle-payment-page' }
 const pause = (ms, value) => new Promise((resolve) => setTimeout(resolve, ms, value))
-/** Statuses below 500 that, like 5xx, leave open whether the order was paid. */
+/** Statuses below 500 after which, as after 5xx, the result of the order is unknown. */
 const BUSY = [409, 429]
-/** Codes that the checkout does not have. UNANSWERED: no answer came, so nobody knows whether the order is paid. */
+/** Codes that only this script uses. UNANSWERED means that no answer came, so the result of the order is unknown. */
 const [CANCELLED, UNANSWERED] = ['CANCELLED', 'UNANSWERED']
 
-/** Ends a payment with a status code of the checkout, CANCELLED or UNANSWERED. */
+/** Ends a payment. The code is a status code of the checkout, CANCELLED or UNANSWERED. */
 class Refusal extends Error {
   constructor(code) {
     super(code)
@@ -28,7 +28,7 @@ class Refusal extends Error {
   }
 }
 
-/** The order that was begun. An unanswered order is sent again unchanged before any other order, so that it pays once. */
+/** The begun order. After a missing answer the same order is sent again, so that the customer pays only once. */
 let begunOrder
 
 form.noValidate = true
@@ -41,7 +41,7 @@ form.number.addEventListener('input', () => groupDigits(form.number))
 form.expiry.addEventListener('input', ({ inputType }) => {
   if (inputType === 'insertText') form.expiry.value = slash(form.expiry.value)
 })
-// A page that the browser restores from its memory still shows that it is busy.
+// If the browser restores the page from its back-forward cache, the page still shows the busy state. Reset it.
 window.addEventListener('pageshow', ({ persisted }) => persisted && (begunOrder ? offerRetry() : setBusy(false)))
 
 async function pay(card) {
@@ -63,7 +63,7 @@ async function makeOrder({ number, expiry, code }) {
   return { ...orderOfLink, card: { number: tokens[0], expiry, code: tokens[1] }, hints: [] }
 }
 
-/** Takes every step of an order. The last hints prove to the server that the order is paid. */
+/** Takes every step of an order. The hints of the last step prove to the server that the order is paid. */
 async function authorize(order) {
   for (let steps = 0; steps < STEPS_MAX; steps++) {
     const { challenges } = await send('/payments', order)
@@ -74,7 +74,7 @@ async function authorize(order) {
   throw new Refusal('')
 }
 
-/** Submits the form, so that the server shows the receipt. It sends the order once more, and gets the same answer. */
+/** Submits the form for the receipt. The server gets the order once more, and gives the same answer. */
 function finish({ card: { number, expiry, code }, hints }) {
   const card = JSON.stringify({ number: number.token, code: code.token, expiry, hints })
   const [link, page] = ['link', 'page'].map((name) => form[name].value)
@@ -94,7 +94,7 @@ const WAYS = {
   poll: (ask) => inDialog((cancelled) => poll(ask, cancelled), texts.approveApp),
 }
 
-/** Shows a page of the bank in a frame until the page reports its end. After the timeout the step has no hints. */
+/** Shows a page of the bank in a frame until that page reports its end. After the timeout, the frame contributes no hints. */
 async function showFrame({ action, fields, timeout, hints }, attributes, cancelled = new Promise(() => {})) {
   const frame = Object.assign(document.createElement('iframe'), { name: `step-${Date.now()}`, ...attributes })
   const done = new AbortController()
@@ -115,7 +115,7 @@ async function showFrame({ action, fields, timeout, hints }, attributes, cancell
   }
 }
 
-/** Repeats a request until the bank has decided. */
+/** Repeats the request until the bank has decided. */
 async function poll(ask, cancelled) {
   for (;;) {
     const { hints, interval } = await ask()
@@ -124,7 +124,7 @@ async function poll(ask, cancelled) {
   }
 }
 
-/** Opens the dialog while a step runs, with a text unless a frame says what to do. Closing the dialog cancels the payment. */
+/** Opens the dialog during a step, with a text unless a frame has instructions. Closing it cancels the payment. */
 async function inDialog(work, text = '') {
   dialog.querySelector('#approval-app').hidden = text === ''
   dialog.showModal()
@@ -152,7 +152,7 @@ function postForm({ action, fields, target = '_self' }) {
   sent.remove()
 }
 
-/** Sends JSON to the checkout. A request may be repeated, because the same order pays once. */
+/** Sends JSON to the checkout. A request can be repeated safely, because the same order pays only once. */
 async function send(path, body) {
   for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
     if (attempt > 1) await pause(RETRY_MS)
@@ -163,7 +163,7 @@ async function send(path, body) {
   throw new Refusal(UNANSWERED)
 }
 
-/** @throws Error when no answer comes, or when a proxy answers in place of the checkout */
+/** @throws Error if no answer comes, or if a proxy answers instead of the checkout */
 async function post(path, body) {
   const response = await fetch(api + path, {
     method: 'POST',
@@ -175,7 +175,7 @@ async function post(path, body) {
   return { ok, refused: status < 500 && !BUSY.includes(status), data: await response.json() }
 }
 
-/** The card of the form. Shows what is wrong with a card, and returns undefined. */
+/** Returns the card of the form. If the card is invalid, shows the problems and returns `undefined`. */
 function readCard() {
   const number = digitsIn(form.number.value)
   const code = digitsIn(form.code.value)
@@ -191,7 +191,7 @@ function readCard() {
   show(problems, texts.fieldsInvalid)
 }
 
-/** Shows why nothing was paid, and empties the form for another card. */
+/** Shows why the payment failed, and clears the form for another card. */
 function refuse(code) {
   setBusy(false)
   forget()
@@ -199,14 +199,14 @@ function refuse(code) {
   show({ [field ?? 'number']: field ? text : '' }, text)
 }
 
-/** Empties the form: browsers keep its content, and whoever goes back to this page must find no card. */
+/** Clears the form. Browsers keep form content, so the next person who returns to this page could otherwise see the card. */
 function forget() {
   begunOrder = undefined
   for (const name of FIELDS) form[name].readOnly = false
   for (const name of ['number', 'code']) form[name].value = ''
 }
 
-/** Lets the customer try again. An order that was begun may not change, so its fields stay locked. */
+/** Lets the customer try again. The fields stay locked, because a begun order must not change. */
 function offerRetry() {
   setBusy(false, texts.tryAgain)
   for (const name of FIELDS) form[name].readOnly = begunOrder !== undefined
@@ -214,7 +214,7 @@ function offerRetry() {
   button.focus()
 }
 
-/** Shows what is wrong, and moves the focus to the first wrong field. A field without a text only gets the focus. */
+/** Shows what is wrong, and moves the focus to the first wrong field. A field with an empty text only gets the focus. */
 function show(problems, summary = '') {
   for (const field of FIELDS) {
     const text = problems[field] ?? ''
@@ -232,7 +232,7 @@ function setBusy(busy, text = buttonText) {
   button.textContent = busy ? texts.working : text
 }
 
-/** Groups of four, with the caret where it was among the digits. */
+/** Groups the digits in fours, and keeps the caret after the same digit. */
 function groupDigits(input) {
   const { value, selectionStart } = input
   const grouped = digitsIn(value).replaceAll(/(\d{4})(?=\d)/g, '$1 ')

@@ -1,18 +1,18 @@
-// Reads what a customer types or a program fills in. The server reads the same without a script (card-form.ts).
+// Reads what a customer types or a program fills in. Without this script, the server reads the same (card-form.ts).
 
-/** The month and the year, or the year with its century and the month, as programs fill them in. */
+/** The month and the year. Some programs fill in the four-digit year before the month. */
 const EXPIRIES = [
   /^(?<month>0?[1-9]|1[0-2])\s*[/.\-\s]?\s*(?:20)?(?<year>\d{2})$/,
   /^20(?<year>\d{2})\s*[/.\-\s]?\s*(?<month>0?[1-9]|1[0-2])$/,
 ]
 
-/** The month and the year of an expiry, as texts. Undefined for anything else. */
+/** Returns the month and the two-digit year of an expiry as texts, or `undefined` for any other text. */
 export function readExpiry(text) {
   const plain = plainExpiry(text).trim()
   return EXPIRIES.map((form) => form.exec(plain)?.groups).find((groups) => groups !== undefined)
 }
 
-/** Digits, dashes and slashes of any script as those of ASCII, without characters that nobody sees. */
+/** Converts digits, dashes and slashes of any script to ASCII, and removes invisible characters. */
 function plainExpiry(text) {
   return asciiDigits(text)
     .replaceAll(/\p{Cf}/gu, '')
@@ -20,12 +20,12 @@ function plainExpiry(text) {
     .replaceAll(/[\u2044\u2215\uff0f]/g, '/')
 }
 
-/** The decimal digits of a text, in any script, without what stands between them. */
+/** Returns the decimal digits of a text, in any script, without the characters between them. */
 export function digitsIn(text) {
   return asciiDigits(text).replaceAll(/[^0-9]/g, '')
 }
 
-/** Unicode has the digits of a script in a block of ten that begins with zero, and some blocks stand side by side. */
+/** Unicode has the digits of a script in a block of ten that begins with zero. Some blocks are adjacent. */
 function asciiDigits(text) {
   return text.replaceAll(/\p{Nd}/gu, (digit) => {
     const code = digit.codePointAt(0)
@@ -36,9 +36,9 @@ function asciiDigits(text) {
 }
 
 /**
- * An expiry while it is typed. The slash behind the month writes itself, and takes the place of each separator that is typed
- * there. No card expires from 2000 to 2009 any more, so 02/0 is the beginning of a year with its century, as in 2029-03, and
- * 12/0 is January with such a year, as in 12029.
+ * Formats an expiry while the customer types it. The function adds the slash after the month, and replaces any typed separator
+ * with it. No valid card expires from 2000 to 2009. So 02/0 is the beginning of a four-digit year, as in 2029-03. 12/0 is January
+ * and the beginning of such a year, as in 12029.
  */
 export function slash(text) {
   return plainExpiry(text)

@@ -25,7 +25,7 @@ interface Opened {
   readonly state: string
 }
 
-/** An order whose customer is at the bank. */
+/** Opens a payment and brings its customer to the page of the bank. */
 async function open(
   way: 'iframe' | 'redirect',
   headers: Record<string, string> = {},
@@ -57,12 +57,12 @@ const post = (fields: Record<string, string>, headers = {}) =>
 const headersOf = (formTargets = '', differences = {}) =>
   pageHeaders(`form-action 'self'${formTargets}; base-uri 'none'; frame-ancestors *`, differences)
 
-/** The page that asks the customer, by language. */
+/** The text of the page on which the customer decides, by language. */
 const TEXTS: Readonly<Record<string, string>> = {
   en: 'This bank is simulated: no money moves. Approve the payment? €1,234.56 Shop &lt;Coffee&gt; &amp; &quot;John&quot; Card •••• 1234 Approve Decline',
   da: 'Banken er simuleret: der flyttes ingen penge. Vil du godkende betalingen? 1.234,56 € Butik &lt;Coffee&gt; &amp; &quot;John&quot; Kort •••• 1234 Godkend Afvis',
 }
-/** The page of a state that is not ours. */
+/** The page for a state that this service did not create. */
 const LOST = 'This payment is not known here Its link is incomplete or too old. Go back to the shop and begin again.'
 /** The page that leads back to the shop. */
 const RETURN =
@@ -81,7 +81,7 @@ describe('POST /acs/challenge', () => {
 
   it.each([
     ['da-DK,da;q=0.9,en;q=0.8', 'fr', 'da'],
-    // A server that runs the checkout names no language of ours, so the browser decides.
+    // A merchant's server may run the checkout and name no language that the service has. Then the browser's language decides.
     [undefined, 'da', 'da'],
     ['*', 'is, da;q=0.5', 'da'],
     ['xx-invalid-locale-tag', '', 'en'],
@@ -95,7 +95,7 @@ describe('POST /acs/challenge', () => {
 
   it('200: sends the decision of the customer to the page that asked, and to no other page', async () => {
     const { order, hints, state } = await open('iframe', { origin: 'https://shop.example' })
-    // A server that polls in between sends no origin.
+    // A merchant's server that polls in between sends no origin.
     await browser.send('/payments/challenges/tds-challenge/poll', { ...order, hints })
     const page = await post({ state, decision: 'approve' })
     expect(page.statusCode).toBe(200)

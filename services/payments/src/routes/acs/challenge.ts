@@ -12,7 +12,7 @@ import { CIPHERTEXT_PATTERN } from '../../vault/encryption.ts'
 const StateQuery = z.object({ state: z.string().meta({ pattern: CIPHERTEXT_PATTERN }) })
 const DecisionBody = StateQuery.extend({ decision: z.enum(['approve', 'decline']).optional() })
 
-/** The page of the simulated bank, in a frame or between two pages of the shop (reference: Simulated bank). */
+/** Serves the page of the simulated bank, in a frame or between two pages of the shop (reference: Simulated bank). */
 export const bankRoutes: Routes = async (app) => {
   const show = async (request: FastifyRequest, reply: FastifyReply, text: string, decision?: Decision) => {
     const answer = await answerBank(app.deps, { text, decision })
@@ -56,9 +56,8 @@ export const bankRoutes: Routes = async (app) => {
   )
 }
 
-/** The values that the page of the bank needs beside its answer. */
 interface ShownPage {
-  /** The encrypted state, which the form of the page sends back. */
+  /** The encrypted state. The form of the page sends it back. */
   readonly text: string
   readonly locale: PageLocale
 }
@@ -66,7 +65,7 @@ interface ShownPage {
 function sendAnswer(reply: FastifyReply, answer: BankAnswer, shown: ShownPage): FastifyReply {
   const { posOrigin } = answer
   reply.headers(pageHeaders({ frameAncestors: '*', formTargets: posOrigin === undefined ? [] : [posOrigin] }))
-  // Browsers apply the policy of forms to redirects that follow a form. The policy allows only our own payment page.
+  // Browsers apply `form-action` to redirects after forms. The policy allows only our payment page.
   if (answer.outcome === 'returned' && posOrigin !== undefined) return reply.redirect(answer.returnUrl, 303)
   return reply.send(pageOf(answer, shown))
 }

@@ -8,7 +8,7 @@ import { pageHeaders } from '../../pages/page.ts'
 import type { Routes } from '../../plugins/read-request.ts'
 import { CIPHERTEXT_PATTERN } from '../../vault/encryption.ts'
 
-/** The hidden frame of a fingerprint. It sends its hint at once, or never answers (reference: Tasks). */
+/** Serves the hidden frame of a fingerprint. The frame sends its hint immediately or never (reference: Tasks). */
 export const fingerprintRoutes: Routes = async (app) => {
   app.post(
     '/acs/fingerprint',

@@ -14,7 +14,7 @@ import {
 let payments: TestPayments
 let member: TestApp
 let stranger: TestApp
-/** Newest first. Every other merchant is a test merchant. */
+/** The merchants, newest first. Every second merchant is a test merchant. */
 let merchants: { id: string }[]
 beforeAll(async () => {
   payments = await startPayments()

@@ -80,7 +80,7 @@ describe('POST /me/keys', () => {
     const { key } = expectBody(201, await create({ ...app.headers, 'idempotency-key': 'rotate-1' })).key
     const rows = await payments.database.db.selectFrom('app_keys').select('mac').where('app_id', '=', app.id).execute()
     const guesses = rows.map(({ mac }) => createHmac('sha256', testPepper).update('repeated key').update(mac))
-    // The digits after these say that it is a UUID of version 4.
+    // Compare only the first twelve digits. The following digits contain the version of the UUID.
     const beginnings = guesses.map((guess) => guess.update('rotate-1').digest('hex').slice(0, 12))
     expect(beginnings).not.toContain(key.replaceAll('-', '').slice(0, 12))
   })
@@ -235,7 +235,7 @@ it.each([
   const { id } = await createTestMerchant(payments, await createTestApp(payments))
   const before = (await list()).json()
   await payments.database.db.transaction().execute(async (trx) => {
-    // The foreign key of a new membership locks the app, as add_app does.
+    // The foreign key of a new membership locks the row of the app, as the SQL function `add_app` does.
     await trx.insertInto('merchant_apps').values({ merchant_id: id, app_id: app.id, created: new Date() }).execute()
     const response = await send()
     expect(statusAndBody(response)).toEqual(refusals.conflict)

@@ -12,8 +12,8 @@ import { createKey } from '../../use-cases/create-key.ts'
 import { revokeKey } from '../../use-cases/revoke-key.ts'
 
 /**
- * Lists, makes and revokes keys of the calling app. Several keys are good at once, so an app can replace one without an
- * outage (reference: Keys of an app).
+ * Lists, creates and revokes keys of the calling app. Several keys can be active at the same time, so an app can replace a key
+ * without an outage (reference: Keys of an app).
  */
 export const keysRoutes: Routes = async (app) => {
   app.get(

@@ -44,11 +44,11 @@ const revoke = (appId: string, headers: object = {}, id = merchantId) =>
 const list = (query = 'limit=10', headers: object = {}, id = merchantId) =>
   payments.app.inject({ url: `/merchants/${id}/apps?${query}`, headers: { ...member.headers, ...headers } })
 const idsOf = async (query?: string) => expectBody(200, await list(query)).map(({ id }: { id: string }) => id)
-/** Makes a live merchant the one of the test: its last member stays. */
+/** Replaces the merchant of the test by a live merchant. The last member of a live merchant cannot be removed. */
 const goLive = async () => {
   merchantId = (await createTestMerchant(payments, member)).id
 }
-/** Invites a user to the merchant. @returns their id there */
+/** Invites a user to the merchant. @returns the id of the user at the merchant */
 async function invite(): Promise<string> {
   const payload = { email: 'ann@example.com' }
   await payments.app.inject({ method: 'POST', url: `/merchants/${merchantId}/users`, headers: member.headers, payload })
@@ -60,14 +60,14 @@ async function invite(): Promise<string> {
     .executeTakeFirstOrThrow()
   return row.member_id ?? row.user_id
 }
-/** Invites a user, who accepts. */
+/** Invites a user and accepts the invitation. */
 async function join(): Promise<string> {
   const id = await invite()
   const { db } = payments.database
   await db.updateTable('merchant_users').set({ pending: false }).where('merchant_id', '=', merchantId).execute()
   return id
 }
-/** 200 for a member of the merchant, or the status and the body of the refusal. */
+/** Returns 200 if the app is a member of the merchant, otherwise the status and the body of the refusal. */
 const see = async ({ headers }: TestApp) => {
   const response = await payments.app.inject({ url: `/merchants/${merchantId}`, headers })
   return response.statusCode === 200 ? 200 : statusAndBody(response)
@@ -372,7 +372,7 @@ describe('DELETE /merchants/:merchantId/apps/:appId', () => {
 
   it.each([
     ['204, 400', 'themselves', () => [revoke(member.id), revoke(other.id, other.headers)], LAST],
-    // The first of the two has ended the access of the second.
+    // The first request revokes the access of the app that sends the second request.
     ['204, 403', 'each other', () => [revoke(other.id), revoke(member.id, other.headers)], refusals.forbidden],
   ] as const)('%s: when two live members revoke %s at once, one of them stays', async (_, _whom, both, refused) => {
     await goLive()

@@ -21,7 +21,7 @@ const revokeSchema = {
   response: { 204: z.undefined().describe('Revoked'), ...errorAnswers(400, 401, 403, 404, 409, 413, 415) },
 }
 
-/** Lists, adds and removes apps of a merchant. All have the same rights (reference: Apps of a merchant). */
+/** Lists, adds and removes apps of a merchant. All apps have the same rights (reference: Apps of a merchant). */
 export const merchantAppsRoutes: Routes = async (app) => {
   app.get(
     '/merchants/:merchantId/apps',

@@ -41,7 +41,7 @@ async function send(method: 'GET' | 'POST' | 'PUT' | 'DELETE', url: string, payl
 }
 const list = (query = 'limit=1000', headers: object = member.headers, id = merchant.id) =>
   payments.app.inject({ url: `/merchants/${id}/events?${query}`, headers: { ...headers } })
-/** The events since the last call, oldest first. */
+/** The id of the last event that `news` returned. `news` returns the later events, oldest first. */
 let seen = ''
 async function news(): Promise<Event[]> {
   const events = expectBody(200, await list(`limit=1000&after=${seen || '0'.repeat(24)}`))

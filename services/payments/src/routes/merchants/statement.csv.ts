@@ -28,7 +28,7 @@ const Period = z
     params: { code: 'RANGE' },
   })
 
-/** The rows are sent as a stream, so the type is left open. */
+/** The route sends the rows as a stream. A stream is not a `string`, so the type of the answer is `unknown`. */
 const statementAnswer: unknown = {
   description: 'A header, the opening balance, the lines, the closing balance',
   content: { 'text/csv': { schema: z.string() } },
@@ -57,7 +57,7 @@ export const statementRoutes: Routes = async (app) => {
       const withSlots: InTurn = (lines, read) => request.withSlots(lines, read)
       const { period, rows } = await writeStatement(app.deps, { caller, ...params, input, withSlots })
       reply.headers(fileHeaders(params.merchantId, period))
-      // Each page is read in a turn of its own.
+      // Each page of rows waits for its own slots, so the whole answer may take longer than the deadline.
       reply.liftDeadline()
       return reply.send(Readable.from(rows))
     },

@@ -66,9 +66,8 @@ const pay = (payment?: CustomerPayment) => customerPayment(payments, merchantId,
 const row = (id: string) =>
   payments.database.db.selectFrom('transactions').selectAll().where('id', '=', id).executeTakeFirst()
 const idOf = (response: LightMyRequestResponse) => expectBody(201, response).transaction.id
-/** The answer to a charge. */
+/** The answer to a successful charge. */
 const MADE = [201, { transaction: { id: anyId } }]
-/** The newest transaction, which a refusal stores. */
 const newest = (id = merchantId) =>
   payments.database.db
     .selectFrom('transactions')

@@ -56,7 +56,7 @@ const ChargeBody = z
     params: { code: 'DUPLICATE' },
     when: () => true,
   })
-  // Simpler than the service, which takes the first two together when they are equal.
+  // The service is more lenient: it accepts the first two together if they are equal.
   .meta({ oneOf: ['transactionId', 'authorizationId', 'cardId'].map(withText) })
 
 const TransactionListQuery = ListQuery.extend({

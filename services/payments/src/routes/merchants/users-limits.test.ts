@@ -13,7 +13,7 @@ import {
   UNKNOWN_ID,
 } from '../../../test/payments-app.ts'
 
-/** The limit and the key of each use that was counted. */
+/** The limit and the key of each counted use. */
 const counted: string[] = []
 const store = memoryStore()
 let payments: TestPayments
@@ -34,7 +34,7 @@ beforeAll(async () => {
 })
 afterAll(() => payments.close())
 
-/** 201, or the status and the body of the refusal. */
+/** Returns 201, or the status and the body of the refusal. */
 async function invite(
   app: Pick<TestApp, 'headers'>,
   merchantId: string,

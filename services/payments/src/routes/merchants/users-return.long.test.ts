@@ -18,7 +18,7 @@ beforeAll(async () => {
   payments = await startPayments({
     smtp: sink,
     verifyUser: async (token) => `${token}@example.com`,
-    // A revocation and an invitation wait for each other.
+    // Revocations and invitations wait for each other's locks.
     lockTimeoutMs: 30_000,
   })
   app = await createTestApp(payments)
@@ -41,14 +41,14 @@ const send = (method: 'POST' | 'DELETE', path: string, { headers }: Sender, payl
 const statusFor = async (name: string) => (await read('', as(name))).statusCode
 const accept = async (path: string) => (await payments.app.inject({ method: 'POST', url: path })).statusCode
 
-/** Invites somebody. @returns the path of the link in the mail */
+/** Invites a user. @returns the path of the link in the mail */
 async function invite(sender: Sender, name: string): Promise<string> {
   expect((await send('POST', '/users', sender, { email: `${name}@example.com` })).statusCode).toBe(201)
   const mail = await sink.take(({ to }) => to?.[0]?.address === `${name}@example.com`)
   return /\/invitations\/[\w-]+/.exec(mail.text ?? '')?.[0] ?? ''
 }
 
-/** The users of the merchant: the name before the `@`, and the id. */
+/** Returns the users of the merchant. The keys are the names before the `@`, and the values are the ids. */
 async function listUsers(): Promise<ReadonlyMap<string, string>> {
   const users: readonly { id: string; email: string }[] = (await read('/users?limit=50', app)).json()
   return new Map(users.map(({ id, email }) => [email.replace('@example.com', ''), id]))

@@ -19,7 +19,7 @@ let payments: TestPayments
 let member: TestApp
 let stranger: TestApp
 let merchantId: string
-/** A new address for each test. */
+/** An email address that is new for each test. */
 let email: string
 let addresses = 0
 beforeAll(async () => {
@@ -69,11 +69,11 @@ const accept = (link: string) => payments.app.inject({ method: 'POST', url: link
 const open = (link: string) => payments.app.inject({ url: link })
 const rowsOf = (table: 'events' | 'audit') =>
   payments.database.db.selectFrom(table).selectAll().where('merchant_id', '=', merchantId).orderBy('id').execute()
-/** How many ids the database has made: each id contains its number. */
+/** Returns the number of ids that the database has generated. Each id contains its number. */
 const idsDrawn = async () =>
   (await sql<{ last_value: bigint }>`SELECT last_value FROM ${sql.table('id_counter')}`.execute(payments.database.db))
     .rows[0]?.last_value ?? expect.unreachable()
-/** Ends the wait after which an invitation may be mailed again. */
+/** Moves the invitations 601 s into the past, so that they may be mailed again. */
 const letTimePass = () =>
   payments.database.db
     .updateTable('invitations')
@@ -91,7 +91,7 @@ describe('POST /merchants/:merchantId/users', () => {
     expect(mail.from).toEqual({ address: 'payments@example.com', name: '' })
     expect(mail.text).toContain('you are invited to look after a merchant at payments.example.')
     expect(mail.html).toContain(`<a href="https://payments.example${linkIn(mail.text)}">See the invitation</a>`)
-    // Clients choose the names of apps and merchants freely.
+    // The mail must not contain the names of apps and merchants, because clients choose them freely.
     for (const name of ['Shop & Co', 'Coffee']) expect(`${mail.subject} ${mail.text} ${mail.html}`).not.toContain(name)
     expect(user).toEqual({ id: user?.id, email, created: createdOf(user?.id ?? ''), pending: true })
     const link = linkIn(mail.text)

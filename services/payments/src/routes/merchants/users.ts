@@ -25,11 +25,11 @@ const revokeSchema = {
   response: { 204: z.undefined().describe('Revoked'), ...errorAnswers(400, 401, 403, 404, 409, 413, 415) },
 }
 
-/** Lists, invites and removes users of a merchant, with those who are invited (reference: Users of a merchant). */
+/** Lists, invites and removes users of a merchant. The list includes invited users (reference: Users of a merchant). */
 export const merchantUsersRoutes: Routes = async (app) => {
   const { invitations, invitationAddresses } = app.deps.rateLimits
   const limits = limitEffects(app, 'invitations')
-  // Anybody can make apps, so the address counts too.
+  // Count by IP address too. Anyone can create more apps to avoid a limit per app.
   const eventsOf = ({ caller, ip }: { readonly caller: Caller; readonly ip: string }): CountedEvent[] => [
     { limit: invitationAddresses, key: ip },
     { limit: invitations, key: limitKeyOf(caller) },

@@ -41,7 +41,7 @@ const events = z.array(eventType).max(EVENT_TYPES.length).default([])
 const WebhookBody = z.object({ url, events: events.describe('The types to send. None, or an empty list: all') })
 const CreatedWebhook = z.object({ webhook: WebhookSecretView })
 
-/** Lists, makes and deletes webhooks of a merchant (reference: Webhooks). */
+/** Lists, creates and deletes webhooks of a merchant (reference: Webhooks). */
 export const merchantWebhooksRoutes: Routes = async (app) => {
   app.get(
     '/merchants/:merchantId/webhooks',

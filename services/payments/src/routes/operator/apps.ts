@@ -61,7 +61,7 @@ function viewAppForOperator({ id, name, created, keys }: AppForOperator): z.infe
   }
 }
 
-/** PostgreSQL writes instants of JSON with the offset of its session. */
+/** Converts a time to UTC. PostgreSQL writes times in JSON with the offset of its session. */
 function instantOf(text: string): string {
   return new Date(text).toISOString()
 }

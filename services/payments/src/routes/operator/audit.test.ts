@@ -39,7 +39,7 @@ const actionsOf = async (query: string): Promise<readonly string[]> =>
   expectBody(200, await get(query)).entries.map(({ action }: { action: string }) => action)
 
 const CLOCK = 'operator.merchants.advance-clock'
-/** The acts that were recorded, the newest first. */
+/** The recorded actions, newest first. */
 const ACTIONS = [CLOCK, 'webhook.created', 'app.added', 'key.created']
 
 describe('GET /operator/audit', () => {

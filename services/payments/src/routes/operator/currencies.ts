@@ -8,7 +8,9 @@ const CurrencyView = z.object({
   exponent: z.int().min(0).max(3).describe('The decimals of its minor unit'),
 })
 
-/** Lists the currencies with their decimals, so that a console can write amounts (console reference: Currencies of operators). */
+/**
+ * Lists the currencies with their decimals, so that a console can format amounts (console reference: Currencies of operators).
+ */
 export const operatorCurrenciesRoutes: Routes = async (app) => {
   app.get(
     '/operator/currencies',

@@ -13,7 +13,7 @@ import {
 import { deliveryTask } from '../../webhooks/delivery.ts'
 
 let world: DeliveryWorld
-/** From the oldest to the newest: a webhook that takes its event, one that refuses it for now, and one with a dead-letter job. */
+/** Events, oldest first: accepted by the webhook, refused for now, and with a dead-letter job. */
 let taken: SentEvent
 let refused: SentEvent
 let failed: SentEvent
@@ -111,7 +111,7 @@ describe('GET /operator/deliveries/:deliveryId', () => {
     await retrySoon(world, refused)
     await expect.poll(async () => (await get(`/${id}`)).json().attempts).toHaveLength(2)
     const { attempts } = expectBody(200, await get(`/${id}`))
-    // The first part has 31 bytes, and a letter has two.
+    // `\ufffd no: … <b>` has 31 bytes, and `å` has two bytes. The stored answer is limited in bytes.
     const answer = `\ufffd no: 9999 9999 9999 9999 <b>${'å'.repeat(2_032)}`
     expect(attempts).toEqual([1, 2].map(() => ({ at: anyTime, status: 500, error: 'answered 500', answer })))
   })

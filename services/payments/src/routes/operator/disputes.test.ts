@@ -14,7 +14,7 @@ import {
 
 let payments: TestPayments
 let member: TestApp
-/** From the oldest to the newest: two of one merchant, of which the second is won, and one of another. */
+/** Disputes, oldest first: two of one merchant, of which the second is won, and one of another merchant. */
 let disputes: Dispute[]
 beforeAll(async () => {
   payments = await startPayments({ operators: testOperators })
@@ -26,7 +26,6 @@ beforeAll(async () => {
 })
 afterAll(() => payments.close())
 
-/** A dispute as the members of its merchant see it. */
 interface Dispute {
   readonly id: string
   readonly merchantId: string

@@ -21,7 +21,7 @@ beforeAll(async () => {
   for (const [number, owner] of [merchantId, otherId, merchantId].entries()) {
     const payload = { type: 'operation', acquirer: 'north', reason: `n-${number}` }
     await callAddException(payments.service.db, { merchantId: owner, reference: `reference ${number}`, payload })
-    // Ids are digests, so the list must not be in their order.
+    // Set times that differ from the order of the ids. The ids are digests, and the list must not be sorted by them.
     const created = new Date(Date.UTC(2026, 1, 1 + number))
     await payments.database.db
       .updateTable('acquirer_exceptions')

@@ -5,7 +5,7 @@ import { operatorHeaders, testOperators } from '../../../test/operators.ts'
 import { UNKNOWN_ID } from '../../../test/payments-app.ts'
 
 let world: World
-/** From the oldest to the newest. */
+/** Oldest first. */
 let frauds: readonly object[]
 beforeAll(async () => {
   world = await openWorld({ operators: testOperators })

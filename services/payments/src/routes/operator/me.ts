@@ -5,7 +5,7 @@ import type { Routes } from '../../plugins/read-request.ts'
 
 const OperatorView = operatorView('The user of auth who acts, with their console role')
 
-/** Tells an operator who they are (console reference: Who one is). */
+/** Returns the calling operator (console reference: Who one is). */
 export const operatorMeRoutes: Routes = async (app) => {
   app.get(
     '/operator/me',

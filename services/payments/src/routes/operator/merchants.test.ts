@@ -15,7 +15,7 @@ import {
 
 let payments: TestPayments
 let member: TestApp
-/** From the oldest to the newest. */
+/** Merchants, in the order of their creation. */
 let north: Shown
 let south: Shown
 let tea: Shown
@@ -33,7 +33,6 @@ beforeAll(async () => {
 })
 afterAll(() => payments.close())
 
-/** A merchant as its members see it. */
 interface Shown {
   readonly id: string
   readonly key: string

@@ -28,22 +28,22 @@ const OverviewCounts = z.object({
   failedDeliveries: z.int(),
   deadJobs: z.array(z.object({ task: z.string(), count: z.int() })),
 })
-/** Without counts while the database does not answer. */
+/** Contains no counts while the database is unavailable. */
 const OverviewView = OverviewCounts.partial().extend({
   health: z
     .object({ database: z.string(), queue: z.string(), mail: z.string(), rates: z.string() })
     .describe('ok, or a short text of what is wrong'),
 })
 
-/** Tells counts and health for the first page of operators (console reference: Overview of payments). */
+/** Returns counts and health for the start page of operators (console reference: Overview of payments). */
 export const operatorOverviewRoutes: Routes = async (app) => {
-  // The page asks again and again. Its sums read a month of payments.
+  // Cache the overview. The page requests it repeatedly, and its sums read a month of payments.
   const overviews = new LRUCache<MerchantMode, Overview>({
     max: 2,
     ttl: FRESH_MS,
     fetchMethod: async (mode, _stale, { options }) => {
       const overview = await showOverview(app.deps, mode)
-      // The counts are back as soon as the database is.
+      // Do not cache an overview without counts, so that the counts return as soon as the database does.
       if (overview.counts === undefined) options.ttl = 1
       return overview
     },

@@ -8,7 +8,7 @@ import type { ShownPayout } from '../../../test/payout-requests.ts'
 let payments: TestPayments
 let krone: string
 let euro: string
-/** As members see them, newest first. */
+/** The payouts as members see them, newest first. */
 let shown: readonly ShownPayout[]
 beforeAll(async () => {
   payments = await startPayments({ operators: testOperators })

@@ -12,7 +12,7 @@ import type { PaymentsDeps } from '../../deps.ts'
 
 let payments: TestPayments
 beforeAll(async () => {
-  // Requests wait for a transaction of the test.
+  // Requests wait for the locks of a transaction that the test holds open.
   payments = await startPayments({ operators: testOperators, lockTimeoutMs: 30_000 })
 })
 afterAll(() => payments.close())
@@ -20,7 +20,7 @@ afterEach(() => change(false))
 
 type Registration = PaymentsDeps['config']['registration']
 
-/** Asks another process, whose settings say who may make apps. */
+/** Registers an app at another process with its own registration setting. */
 async function register(registration: Registration, payload: object = {}) {
   const { deps } = payments
   const other = await buildApp({ ...deps, config: { ...deps.config, registration } })
@@ -41,7 +41,7 @@ const MADE = [201, { app: { id: anyId, key: expect.any(String) } }]
 const CLOSED = [403, { code: 'REGISTRATION_CLOSED', message: 'Apps are made by the operator of this service alone' }]
 const shown = (isClosed: boolean) => [200, { registration: { mode: 'open', isClosed } }]
 
-/** Resolves as soon as a statement waits for a lock. */
+/** Resolves when a statement waits for a lock. */
 const waitForWaiting = () =>
   expect
     .poll(async () => {

@@ -14,7 +14,7 @@ afterAll(() => payments.close())
 
 const get = (query = '') => payments.app.inject({ url: `/operator/tasks?${query}`, headers: operatorHeaders('viewer') })
 
-/** Adds a job as a worker has left it. Returns its id. */
+/** Adds a job in a state that a worker may leave. Returns its id. */
 async function addJob(name: string, columns: Readonly<Record<string, string | number>>): Promise<string> {
   const id = randomUUID()
   const row = { id, name, data: '{"secret":"s3cret"}', ...columns }

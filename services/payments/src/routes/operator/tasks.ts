@@ -43,7 +43,7 @@ export const operatorTasksRoutes: Routes = async (app) => {
     async ({ query }) => {
       const { state } = requireValues(query)
       const queues = { db: app.deps.operatorDb, schema: app.deps.names.jobSchema, tasks }
-      // One after the other, so that a page has one connection: changes of operators use the same ones.
+      // One after the other, so that a request uses one connection. Changes by operators share the pool.
       const counts = await countJobs(queues)
       const jobs = await listJobs(queues, state)
       return { tasks: [...counts], jobs: jobs.map(viewJob) }

@@ -22,7 +22,7 @@ let member: TestApp
 let shopId: string
 let other: Awaited<ReturnType<typeof createLiveMerchant>>
 /**
- * Transactions, from the oldest to the newest:
+ * Transactions, oldest first:
  * - two of a test shop, of EUR 3.00 and 10.00
  * - a charge that was refused
  * - a charge with a reference of four digits
@@ -50,7 +50,7 @@ beforeAll(async () => {
 })
 afterAll(() => payments.close())
 
-/** Charges a card again, and answers the id of the newest transaction. */
+/** Charges a card again and returns the id of the newest transaction. */
 async function charge(merchantId: string, payload: object, status: number): Promise<string> {
   const url = `/merchants/${merchantId}/transactions`
   const answer = await payments.app.inject({ method: 'POST', url, headers: member.headers, payload })
@@ -80,7 +80,7 @@ describe('GET /operator/transactions', () => {
     expect(shown[0].custom).toEqual(custom)
     const listed = shown.map(({ custom: _custom, ...members }) => members)
     expect(statusAndBody(await get(''))).toEqual([200, { transactions: listed.toReversed() }])
-    // It is not read at all: a CSV has 10,000 rows.
+    // The query does not read `custom` at all, because a CSV file has up to 10,000 rows.
     const found = [{ id: ids[0] ?? '', merchantId: shopId, trailLength: 0 }]
     const [read] = await listFoundFigures(payments.app.deps.operatorPools, found)
     expect([read?.id, read?.custom]).toEqual([ids[0], null])
@@ -183,7 +183,7 @@ describe('GET /operator/transactions?search= in several currencies', () => {
   })
 })
 
-/** An event without its object. */
+/** Returns an event without its object. */
 const summaryOf = ({
   id,
   type,

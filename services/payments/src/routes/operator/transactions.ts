@@ -43,7 +43,7 @@ const CSV_COLUMNS = [
   ...['recurring', 'successful', 'error.code', 'error.message'],
 ]
 
-/** A transaction without what others have written into it, up to 50 kB each: a page of lists has many. */
+/** A transaction without clients' JSON, which may have 50 kB per field, because a page has many transactions. */
 const ListedTransactionView = TransactionView.omit({ custom: true, plan: true, unplanned: true }).meta({
   id: 'ListedTransaction',
 })

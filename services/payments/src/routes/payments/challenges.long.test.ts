@@ -81,7 +81,7 @@ describe('POST /payments/challenges/:step', () => {
       ],
     }
     expect((await browser.send('/payments', { ...order, hints })).body).toEqual(offered)
-    // Until the customer decides, no other step is offered.
+    // The same challenge is offered until the customer decides.
     expect((await browser.send('/payments', { ...order, hints })).body).toEqual(offered)
     const bank = 'https://payments.example/acs/challenge'
     expect((await browser.send(last, { ...order, hints })).body).toEqual({
@@ -148,7 +148,7 @@ describe('POST /payments/challenges/:step', () => {
     expect((await namesOf({ ...order, hints }))?.at(-1)).toBe('tds-challenge')
   })
 
-  /** Another client pays the order of a client who is before the challenge. */
+  /** Opens an order up to the challenge in one client, and pays the same order in another client. */
   async function payElsewhere() {
     const order = await newOrder()
     const { hints } = await walk(browser, order, { until: 'tds-fingerprint' })
@@ -208,7 +208,7 @@ describe('POST /payments/challenges/:step', () => {
     await outdate('challenged', '10 minutes')
     const paid = await browser.send('/payments', { ...other, hints: answered.hints })
     expect([paid.status, paid.body]).toEqual(paidOrder)
-    // After the timeout nothing is stored, and the shop continues without a proof.
+    // After the timeout the bank stores no decision, and the shop continues without a hint.
     expect(await browser.submit(url, { ...fields, decision: 'approve' })).toContain('data-hints="[]"')
     const late = await browser.send('/payments', { ...order, hints })
     expect([late.status, late.body]).toEqual([400, { code: 'TDSECURE_FAILED', message: '3-D Secure failed' }])
@@ -232,7 +232,7 @@ describe('hints', () => {
     ]
     const answers: unknown[] = []
     for (let i = 0; i < ATTEMPTS; i++) {
-      // Forged hints: noise, altered bits, texts of other kinds.
+      // Forged hints: random bytes, hints with flipped bits, and encrypted texts of other kinds.
       const [lookup = '', ...others] = hints
       const altered = Buffer.from(lookup, 'base64')
       altered.writeUInt8(altered.readUInt8(i) ^ (1 << (i % 8)), i)
@@ -244,12 +244,12 @@ describe('hints', () => {
         ['', '=', '\u0000', 'hint', lookup + lookup],
       ]
       answers.push(await namesOf({ ...order, hints: forged[i % forged.length] }))
-      // Hints of this order, sent with another.
+      // The hints of this order, sent with another order.
       answers.push(await namesOf({ ...order, ...(await changes[i % changes.length]?.(i)), hints }))
     }
     const other = await createTestMerchant(payments, await createTestApp(payments), { currency: 'EUR', test: true })
     answers.push(await namesOf({ ...order, integration: { key: other.key }, hints }))
-    // A challenge that was answered in another session of the same order proves nothing in a new one.
+    // Answering a challenge in another session of the same order proves nothing in a new session.
     const fresh = (await take('card-lookup', order)).body.hints
     const mixed = { ...order, hints: [...hints.slice(1), ...fresh] }
     for (const step of ['device-fingerprint', 'tds-fingerprint']) {

@@ -11,21 +11,21 @@ import { takeChallenge } from '../../use-cases/take-challenge.ts'
 
 const step = pathText().meta({ enum: [...STEPS] })
 const StepParams = z.object({ step })
-/** The ways other than a frame, which has no name in the path. */
+/** The ways to take a challenge that have a name in the path. A challenge in a frame has no such name. */
 const WAYS = ['redirect', 'poll'] as const
-/** The steps that have such a way. */
+/** The steps that can be taken in these ways. */
 const ASKED_STEPS = ['tds-challenge'] as const
 const WayParams = z.object({
   step: pathText().meta({ enum: [...ASKED_STEPS] }),
   way: pathText().meta({ enum: [...WAYS] }),
 })
 
-/** The steps of a payment: the client posts its order to the path of a challenge (reference: Challenges). */
+/** Serves the steps of a payment. The client posts its order to the path of a challenge (reference: Challenges). */
 export const challengesRoutes: Routes = async (app) => {
   app.post(
     '/payments/challenges/:step',
     {
-      // An unknown path is refused before its body is judged.
+      // Refuse an unknown path before the body is validated.
       preValidation: async ({ params: { step } }) => void oneOf(STEPS, step),
       schema: {
         operationId: 'takeChallenge',
@@ -67,12 +67,12 @@ function oneOf<const Name extends string>(names: readonly Name[], name: string):
   return requireEndpoint(names.find((candidate) => candidate === name))
 }
 
-/** The calling page, as the headers tell it. */
+/** Returns the origin and the locale of the calling page, as the headers state them. */
 function pageOf(headers: { readonly origin?: string | undefined; readonly 'accept-language'?: string | undefined }) {
   return { origin: originOf(headers), locale: preferredPageLocale(headers['accept-language'])?.tag }
 }
 
-/** The origin of the calling page, if the browser sent it. */
+/** Returns the origin of the calling page, or `undefined` if the browser sent no valid origin. */
 function originOf({ origin }: { readonly origin?: string | undefined }): string | undefined {
   return origin !== undefined && URL.parse(origin)?.origin === origin && /^https?:/.test(origin) ? origin : undefined
 }

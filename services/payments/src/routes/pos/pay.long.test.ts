@@ -12,7 +12,7 @@ import {
 } from '../../../test/payments-app.ts'
 import { createStubAcquirer } from '../../../test/stub-acquirer.ts'
 
-/** The bank of this card asks for no challenge. */
+/** The bank asks the customer for no challenge with this card. */
 const FRICTIONLESS = '1000000000010000'
 const CHALLENGED = '1000000000000000'
 
@@ -40,13 +40,13 @@ const inject = (method: 'GET' | 'POST', url: string, form: Record<string, string
     headers: { cookie, 'content-type': 'application/x-www-form-urlencoded' },
     payload: method === 'GET' ? '' : new URLSearchParams(form).toString(),
   })
-/** The card form of a link, as a browser without script sends it. */
+/** Returns the card form of a link, as a browser without JavaScript submits it. */
 async function formOf(link = linkOf(), changes: Record<string, string> = {}) {
   const { body } = await inject('GET', `/pos?${link}`)
   const page = /name="page" value="([^"]+)"/.exec(body)?.[1] ?? ''
   return { link: link.toString(), page, number: FRICTIONLESS, expiry: '08/66', code: '111', ...changes }
 }
-/** Pays as the script of the page does, and answers the form that it sends then. */
+/** Pays like the script of the page. Returns the form that the script then submits. */
 async function payByScript(link: URLSearchParams) {
   const [browser, { body }] = [browse(payments), await inject('GET', `/pos?${link}`)]
   const checkout = /data-checkout="([^"]+)"/.exec(body)?.[1] ?? ''
@@ -70,23 +70,22 @@ const transactions = async (merchantId = merchant.id) =>
   ).json()
 
 const HTML = 'text/html; charset=utf-8'
-/** The page that leads back to the link when the card is not there any more. */
-/** The text of a refusal that is no fault of the card. */
+/** The text of a refusal that has nothing to do with the card. */
 const NOTHING_CHARGED = 'This payment cannot be made at the moment. Nothing was charged. Please contact the shop.'
 const AUGUST_2066 = { month: 8, year: 2066 }
 const LATE = 'That took too long. Please enter your card again.'
 const TOO_LATE = `Something went wrong ${LATE} Back to the payment`
 type FieldName = 'number' | 'expiry' | 'code'
-/** The card form in test mode, with the message about the last card. The field that the message is about repeats it. */
+/** The text of the card form in test mode, with the message about the last card, repeated at its `field`. */
 const formText = (alert: string, { shop = 'Shop', field }: { shop?: string; field?: FieldName | undefined } = {}) =>
   `Test mode: no money moves. Pay ${shop} €10.00 ${alert} Card number Visa and Mastercard ${field === 'number' ? `${alert} ` : ''}Expiry date MM/YY ${field === 'expiry' ? `${alert} ` : ''}Security code 3 digits on the back ${field === 'code' ? `${alert} ` : ''}Pay €10.00 Your card details go straight to the payment service, never to the shop. Test card numbers 1000 0000 0000 0000 Paid, after approval with the bank 1000 0000 0001 0000 Paid, without approval 1000 0000 0000 0007 Declined: not enough money 1000 0000 0000 0031 Declined: 3-D Secure fails Any expiry date in the future and any security code will do. Your bank asks you to confirm Stop, and go back to the card`
-/** The receipt of ten euros. `text` and `reference`, where the link has them, end with a space. */
+/** The text of a receipt for ten euros. `text` and `reference` end with a space if the link has them. */
 const receiptText = (
   paid: { id: string; created: string },
   { notice = 'Test mode: no money moves. ', text = '', shop = 'Shop', reference = '', last4 = '0000' } = {},
 ) =>
   `${notice}Your payment was received €10.00 ${text}Shop ${shop} Date ${paid.created.slice(0, 16)} ${reference}Card •••• ${last4} Transaction ${paid.id} ${shop} can see the payment. Print or save this page as your receipt. Print`
-/** The values that the fields of a card form have; undefined for a field that is empty. */
+/** Returns the values in the fields of a card form. An empty field is `undefined`. */
 const valuesOf = (body: string) =>
   Object.fromEntries(
     ['number', 'expiry', 'code'].map((name) => [
@@ -94,9 +93,9 @@ const valuesOf = (body: string) =>
       new RegExp(`<input id="${name}"[^>]* value="([^"]*)"`, 's').exec(body)?.[1],
     ]),
   )
-/** The text of a receipt, with the day, hour and minute of UTC in place of the time in words. */
+/** Returns the text of a receipt. The time in words is replaced by the date, hour and minute in UTC. */
 const receiptOf = (body: string) => pageText(body.replace(/<time datetime="([^"]*):[^"]*">[^<]*<\/time>/, '$1'))
-/** The page of an error that the customer cannot mend. */
+/** The text of the page for an error that the customer cannot correct. */
 const FAILED = 'Something went wrong Please wait a moment and reload this page. You will not be charged twice.'
 
 describe('POST /pos/pay', () => {
@@ -164,7 +163,7 @@ describe('POST /pos/pay', () => {
     ['9000000000000000', 'This card number is not accepted. Check it, or use another card.', 'number'],
   ])('400: asks for another card after %s', async (number, text, field) => {
     const first = await pay(linkOf(), { number })
-    // Cards of these numbers are asked for approval first, unless their scheme is none.
+    // For cards with these numbers the bank asks for approval before the refusal, unless the scheme is unknown.
     const { statusCode, body } = first.statusCode === 303 ? await approve(first) : first
     expect([statusCode, pageText(body)]).toEqual([400, formText(text, { field })])
     expect(valuesOf(body)).toEqual({ number: undefined, expiry: '08/66', code: undefined })
@@ -247,7 +246,7 @@ describe('POST /pos/pay', () => {
     expect((await transactions()).length).toBe(before)
   })
 
-  /** Takes from a merchant the permission to charge cards. */
+  /** Revokes a merchant's permission to charge cards. */
   const forbidCharges = (id: string) =>
     payments.database.db
       .updateTable('merchants')
@@ -311,7 +310,7 @@ describe('POST /pos/pay', () => {
   })
 })
 
-/** Decides at the bank, and follows its redirect. */
+/** Submits a decision at the bank and follows its redirect. */
 async function approve(answer: Awaited<ReturnType<typeof inject>>, decision = 'approve'): ReturnType<typeof inject> {
   const bank = new URL(String(answer.headers.location))
   const { headers: decided } = await inject('POST', bank.pathname, {
@@ -362,7 +361,7 @@ describe('GET /pos/pay/:pageId', () => {
 
   it('400: asks for another card after the customer has declined, also again', async () => {
     const first = await pay(linkOf(), { number: CHALLENGED })
-    // Only the first decision counts.
+    // Only the first decision has an effect.
     for (const decision of ['decline', 'approve']) {
       const { statusCode, body } = await approve(first, decision)
       expect([statusCode, pageText(body).includes('The payment was not approved with your bank.')]).toEqual([400, true])
@@ -413,7 +412,7 @@ describe('GET /pos/pay/:pageId', () => {
   })
 })
 
-/** The cookie of an answer, and the path to which a browser sends it. */
+/** Returns the cookie of an answer and the path to which a browser sends the cookie. */
 function cookieOf({ headers }: Awaited<ReturnType<typeof inject>>): { readonly path: string; readonly cookie: string } {
   const [, cookie = '', path = ''] = /^(card=[^;]+); Path=([^;]+)/.exec(String(headers['set-cookie'])) ?? []
   return { path, cookie }
@@ -484,7 +483,7 @@ describe('a payment without script', () => {
     const lines = logged.join('\n')
     expect(logged.length).toBeGreaterThan(4)
     expect([CHALLENGED, '1000000000000007', cookie].filter((secret) => lines.includes(secret))).toEqual([])
-    // Three digits on their own, not inside a time or an id.
+    // Match three digits only if they are not part of a time or an id.
     expect(lines).not.toMatch(/(?<![\w.:+/-])917(?!\w)/)
     const { rows } = await sql<{ return_url: string | null }>`
       SELECT return_url FROM ${sql.table('payment_sessions')} WHERE return_url IS NOT NULL

@@ -27,7 +27,7 @@ const PayBody = z.object({
   number: z.string().optional(),
   expiry: z.string().optional(),
   code: z.string().optional(),
-  /** The values that the script of the page submits beside the fields. */
+  /** The values that the script of the page submits in addition to the fields. */
   card: z.string().optional(),
 })
 
@@ -49,7 +49,7 @@ const reopenSchema = {
 }
 
 /**
- * Takes the card form: with tokens from the script, or with card data from browsers without it (reference: Payment
+ * Accepts the card form, with tokens from the script or with card data from browsers without JavaScript (reference: Payment
  * page).
  */
 export const posPayRoutes: Routes = async (app) => {
@@ -77,7 +77,7 @@ export const posPayRoutes: Routes = async (app) => {
     const kept = { card: cookieOf(cookie, 'card'), paid: cookieOf(cookie, 'paid') }
     return answerPayment(visitOf(request, reply), linkQueryOf(request), { pageId, source: { type: 'kept', kept } })
   }
-  // GET: the customer's bank redirects the browser to this URL.
+  // GET, because the customer's bank redirects the browser to this URL.
   app.get(
     '/pos/pay/:pageId',
     {
@@ -96,8 +96,8 @@ export const posPayRoutes: Routes = async (app) => {
     },
     (request, reply) => comeBack(request, reply, request.params.pageId),
   )
-  // A browser that reopens the URL of a submitted form sends GET. Without this route it would see 404. No payment succeeds
-  // here: each cookie is encrypted for the id of its page, and this URL has none.
+  // A browser that reopens the URL of a submitted form sends GET, and would get 404 without this route. No payment can succeed
+  // here. Each cookie is encrypted for the id of its page, and this URL has no page id.
   app.get(
     '/pos/pay',
     {
@@ -107,7 +107,7 @@ export const posPayRoutes: Routes = async (app) => {
   )
 }
 
-/** The page that asks for a payment, and where the card comes from. */
+/** The id of the page that requests the payment, and the source of the card. */
 type CardPageRequest = Pick<PayOnPageInput, 'pageId' | 'source'>
 
 async function answerPayment(visit: PageVisit, query: URLSearchParams, card: CardPageRequest): Promise<FastifyReply> {
@@ -115,7 +115,7 @@ async function answerPayment(visit: PageVisit, query: URLSearchParams, card: Car
   const path = `/pos/pay/${card.pageId}`
   const page = { query, path, ip, isSecure: protocol === 'https', locale: visit.locale.tag }
   const answer = await payOnPage(server.deps, { ...card, ...page })
-  // HEAD leaves the cookies as they are: the next GET finds the payment by the card in its cookie.
+  // HEAD does not change the cookies, so that the next GET still finds the payment by the card in its cookie.
   const isKept = answer.verdict === 'at-bank' || (answer.verdict === 'paid' && method === 'GET')
   if (isKept && answer.kept) setCookies(visit, path, answer.kept)
   return sendAnswer(visit, query, answer)
@@ -153,9 +153,8 @@ function sendPaid(
 }
 
 /**
- * The customer's browser keeps the tokens and hints while the customer is at the bank, so that no URL and no database
- * row contains them. The cookie has the path of its page, so payments in two windows do not meet. An empty text deletes
- * it.
+ * Stores the tokens and hints in cookies while the customer is at the bank, so that no URL and no database row contains them. The
+ * cookies have the path of their page, so payments in two windows do not interfere. An empty value deletes the cookie.
  */
 function setCookies({ request, reply }: PageVisit, path: string, kept: Partial<KeptPayment>): void {
   const attributes = [`Path=${path}`, 'HttpOnly', 'SameSite=Lax', ...(request.protocol === 'https' ? ['Secure'] : [])]

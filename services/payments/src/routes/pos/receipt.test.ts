@@ -10,7 +10,7 @@ afterAll(() => payments.close())
 
 const open = async (receipt: string, headers: object = {}) =>
   payments.app.inject({ url: '/pos/receipt', query: { receipt }, headers: { ...headers } })
-/** The texts of a page, in order. */
+/** Returns the texts of a page, in order. */
 const textsOf = (page: string): readonly string[] =>
   (/<main>([\s\S]*)<\/main>/.exec(page)?.[1] ?? '')
     .split(/<[^>]*>/)

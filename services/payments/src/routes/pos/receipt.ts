@@ -4,7 +4,7 @@ import { decryptReceipt } from '../../payment-links/receipt.ts'
 import { linkQueryOf, sendPage, visitOf } from '../../plugins/link-pages.ts'
 import type { Routes } from '../../plugins/read-request.ts'
 
-/** The receipt of a payment. Its URL can be opened again (reference: After the payment). */
+/** Shows the receipt of a payment. Its URL can be opened more than once (reference: After the payment). */
 export const receiptRoutes: Routes = async (app) => {
   app.get(
     '/pos/receipt',

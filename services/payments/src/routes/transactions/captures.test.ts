@@ -17,11 +17,11 @@ import {
 let payments: TestPayments
 let member: TestApp
 let stranger: TestApp
-/** A merchant with a balance in Danish kroner. */
+/** A merchant with a balance in DKK. */
 let merchantId: string
-/** The owner of the schema. */
+/** A connection as the owner of the schema. */
 let owner: pg.Client
-/** The day of the rate. */
+/** The date of the exchange rate. */
 let today: string
 beforeAll(async () => {
   payments = await startPayments()
@@ -51,18 +51,18 @@ const capture = (id: string, payload?: object | string, headers: object = {}) =>
 const limit = (most: string) => [{ field: 'amount', message: `Can capture at most ${most}`, code: 'LIMIT_EXCEEDED' }]
 const KEY = { 'idempotency-key': 'k-1' }
 
-/** The entry of a capture of this amount in EUR, for a merchant with kroner: at a rate of 7.44, less EUR 0.25 and 1.35 %. */
+/** Trail entries by captured EUR cents, for a merchant with DKK at the rate 7.44. The fees are EUR 0.25 and 1.35 %. */
 const EXCHANGED = {
   1: { balance: 7 - 186, fee: { flat: 186, rate: 0 } },
   10: { balance: 74 - 186 - 1, fee: { flat: 186, rate: 1 } },
-  // After a capture of 10: both together are rounded once.
+  // After a capture of 10. The percentage fee is rounded once for the sum of both captures.
   20: { balance: 149 - 186 - 2, fee: { flat: 186, rate: 2 } },
   30: { balance: 223 - 186 - 3, fee: { flat: 186, rate: 3 } },
   300: { balance: 2_232 - 186 - 30, fee: { flat: 186, rate: 30 } },
 } as const
 type Captured = keyof typeof EXCHANGED
 
-/** Expects the answer to a capture of a payment of EUR 3.00: the transaction with all captures so far. */
+/** Asserts the answer to a capture of a payment of EUR 3.00: the transaction with all captures so far. */
 function expectCaptured(
   answer: Awaited<ReturnType<typeof capture>>,
   id: string,
@@ -179,7 +179,7 @@ describe('POST /transactions/:transactionId/captures', () => {
     const id = await customerPayment(payments, merchantId, { currency: 'DKK', amount: 300 })
     for (const amount of [37, 37]) await capture(id, { amount })
     const response = await capture(id, { amount: 37 })
-    // 1.35 % of 37, 74 and 111 is 0.4995, 0.999 and 1.4985: rounded 0, 1 and 1.
+    // 1.35 % of 37, 74 and 111 is 0.4995, 0.999 and 1.4985. These sums round to 0, 1 and 1.
     const trail = [0, 1, 0].map((rate) =>
       trailEntry({ amount: 37, balance: 37 - 186 - rate, fee: { flat: 186, rate }, capture: true, lineId: anyId }),
     )

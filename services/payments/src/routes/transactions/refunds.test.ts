@@ -31,7 +31,7 @@ const send = (operation: string, id: string, payload: object | string, headers: 
     headers: { ...member.headers, ...headers },
   })
 
-/** Gives a currency a rate of today: how many of it are one euro. */
+/** Sets today's rate of a currency, in units of the currency per euro. */
 const importRate = (currency: string, rate: number) =>
   sql`SELECT ${sql.table('import_rates')}(jsonb_build_array(jsonb_build_object(
     'date', (now() AT TIME ZONE 'UTC')::date, 'currency', ${currency}::text, 'rate', ${rate}::numeric
@@ -122,7 +122,7 @@ describe('POST /transactions/:transactionId/refunds', () => {
     const dispute = await open(id, { amount: 1_000 })
     await close(dispute.id, 'lost')
     const response = await send('refunds', id, { amount: 400 })
-    // The dispute has taken the first capture, so the refund takes 400 of the 1,000 that the second one has sold for 125.
+    // The dispute has taken the first capture. The refund takes 400 of the second one's 1,000, exchanged for 125.
     const [at, lineId] = [{ date: new Date().toISOString().slice(0, 10) }, anyId]
     const trail = [
       { amount: 1_000, capture: true, balance: 74, fee: { flat: 25, rate: 1 }, exchange: { rate: '0.1', ...at } },

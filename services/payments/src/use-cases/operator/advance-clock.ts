@@ -10,7 +10,7 @@ import {
 } from '../../operators/operator-change-repository.ts'
 import { advanceClock } from '../advance-clock.ts'
 
-/** Moves the clock of any test merchant forward, for an operator (reference: Test clock). */
+/** Advances the clock of any test merchant, for an operator (reference: Test clock). */
 export function advanceClockForOperator(
   { operatorDb, config }: { readonly operatorDb: Db; readonly config: Pick<PaymentsConfig, 'dayLimits'> },
   {

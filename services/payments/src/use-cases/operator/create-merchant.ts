@@ -9,7 +9,7 @@ import { insertOperatorAudit } from '../../operators/operator-audit-repository.t
 import { createApp } from '../create-app.ts'
 import { createMerchant } from '../create-merchant.ts'
 
-/** The merchant, and its first member. The key is there only if the app is new. */
+/** The merchant and its first member. `key` is present only if the app is new. */
 export interface CreatedMerchant {
   readonly merchant: Merchant
   readonly app: { readonly id: string; readonly key?: string }
@@ -25,8 +25,8 @@ type CreateDeps = {
 }
 
 /**
- * Makes a merchant as POST /merchants does, and records that an operator did.
- * @throws Error when no app has the id, or none of its keys is good
+ * Creates a merchant like `POST /merchants`, and records that an operator did it.
+ * @throws Error if no app has the id or the app has no good key
  */
 export async function createMerchantForOperator(
   deps: CreateDeps,
@@ -35,7 +35,7 @@ export async function createMerchantForOperator(
     appId,
   }: {
     readonly merchant: Omit<NewMerchant, 'claim' | 'pricing'>
-    /** The app that becomes its first member. Undefined: a new one. */
+    /** The app that becomes the first member. If it is `undefined`, a new app is created. */
     readonly appId: string | undefined
   },
 ): Promise<CreatedMerchant> {

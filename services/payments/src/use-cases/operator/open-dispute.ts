@@ -12,8 +12,8 @@ import { findTransactionTenant } from '../../transactions/transaction-repository
 import { openDispute } from '../open-dispute.ts'
 
 /**
- * Opens a dispute about a transaction of any merchant, for an operator (reference: Disputes), also of more than was
- * captured. A reference of the acquirer opens one dispute: a known reference is answered with its dispute.
+ * Opens a dispute about a transaction of any merchant, for an operator (reference: Disputes). The amount may exceed the captured
+ * amount. A reference of the acquirer opens only one dispute. If the reference is known, the answer is its existing dispute.
  */
 export async function openDisputeForOperator(
   { operatorDb, operatorPools }: { readonly operatorDb: Db; readonly operatorPools: Pools },

@@ -28,9 +28,9 @@ type OperationDeps = {
 }
 
 /**
- * Captures, refunds or voids part of a transaction of any merchant, for an operator. A refund of support takes an
- * quota first (console reference: Refund quota).
- * @throws conflict when another request with the same key gave the quota back
+ * Captures, refunds or voids part of a transaction of any merchant, for an operator. A refund by the role `support` first uses a
+ * part of the refund quota (console reference: Refund quota).
+ * @throws conflict if another request with the same key has given back the quota
  */
 export async function runOperationForOperator(
   deps: OperationDeps,
@@ -66,7 +66,7 @@ async function runInChange(
   const { merchantId, transactionId, kind, amount, descriptor, reference } = operation
   const { outcome } = requireOutcome(TRUSTED_CALLER, await operations.runForOperator(trx, operation), valid(operation))
   const transaction: Transaction = outcome.verdict === 'done' ? outcome.transaction : refuseEntry(outcome.refusal, kind)
-  // The refund is taken back with the transaction of the change.
+  // This error rolls back the database transaction of the change, including the refund.
   if (kind === 'refund' && transaction.trail.length > lastRefundOf(role)) throw trailReserved()
   return {
     answer: { transaction: viewTransaction(transaction) },

@@ -13,7 +13,7 @@ import {
 
 let payments: TestPayments
 beforeAll(async () => {
-  // A repeat waits for the first request.
+  // A repeated request waits for the first request.
   payments = await startPayments({ operators: testOperators, lockTimeoutMs: 30_000 })
 })
 afterAll(() => payments.close())

@@ -32,7 +32,7 @@ const eventsAt = (path: string) =>
   world.sink.requests.filter(({ url }) => url === path).map(({ body }) => JSON.parse(body).id)
 const OBSOLETE = [409, { code: 'CONFLICT', message: 'The webhook of the delivery is deleted, or its event is too old' }]
 
-/** The answer to a replay, which adds a delivery of the event. */
+/** Returns the answer to a replay. A replay adds a delivery of the event. */
 const replayed = ({ merchantId, webhook }: SentEvent, eventId: string) => [
   201,
   {
@@ -43,7 +43,7 @@ const replayed = ({ merchantId, webhook }: SentEvent, eventId: string) => [
   },
 ]
 
-/** An event that its webhook has taken, and the id of its delivery. */
+/** Sends an event that its webhook accepts. Returns the event and the id of its delivery. */
 async function deliver(path: string): Promise<SentEvent & { readonly id: string }> {
   const sent = await sendEvent(world, path)
   const [delivery] = await waitForStatuses(world, sent, ['delivered'])
@@ -84,7 +84,7 @@ describe('POST /operator/deliveries/:deliveryId/replay', () => {
     const held = Promise.withResolvers<object>()
     world.answers.set('/many', held.promise)
     await Promise.all(Array.from({ length: 30 }, () => replay(sent.id)))
-    // As many as one merchant may have at once.
+    // Only this many deliveries of one merchant run at the same time.
     await expect.poll(() => eventsAt('/many').length).toBe(1 + (deliveryTask.groups?.groupJobsMax ?? 0))
     const renaming = { method: 'PUT', url: `/merchants/${sent.merchantId}`, payload: { name: 'Tea' } } as const
     await world.payments.app.inject({ ...renaming, headers: world.member.headers })

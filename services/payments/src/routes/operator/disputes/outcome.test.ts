@@ -31,7 +31,7 @@ const post = (url: string, payload: object, key = String(randomUUID())) =>
     payload,
   })
 
-/** A dispute about EUR 1.00 of a live merchant, as an operator has opened it. */
+/** Opens a dispute about EUR 1.00 of a live merchant, as an operator. */
 async function openDispute() {
   const id = await customerPayment(payments, merchantId, { amount: 300 })
   await capture(payments, member, id, 300)

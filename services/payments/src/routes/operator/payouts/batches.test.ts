@@ -63,8 +63,8 @@ describe('POST /operator/payouts/batches', () => {
     expect(statusAndBody(await exportAll())).toEqual([201, { batch: null, files: [], waiting: 0 }])
   })
 
-  // PL/pgSQL reads 10 rows of a loop first, then 50: the last of 14 payouts comes with the second portion.
-  // The locks of a cluster are on its workers.
+  // PL/pgSQL fetches the first 10 rows of a loop, then 50 at a time. The last of 14 payouts is in the second fetch. This test
+  // needs a single server, because a cluster takes its locks on the workers.
   it.skipIf(distributed)(
     '201: a batch that waits for a payout leaves the balance to the outcome of this payout',
     async () => {
@@ -73,7 +73,7 @@ describe('POST /operator/payouts/batches', () => {
       const last = payoutIds.at(-1) ?? ''
       const owner = new pg.Client({ connectionString: payments.url })
       await owner.connect()
-      // A transaction sees the same pg_stat_activity until its end, so the one that holds the payout does not ask.
+      // A transaction sees one snapshot of `pg_stat_activity`. So query it outside the transaction that locks the payout.
       const waiting = async () => {
         const waits = sql`
         SELECT FROM pg_stat_activity WHERE datname = current_database() AND pg_blocking_pids(pid) <> '{}'`

@@ -10,7 +10,7 @@ beforeAll(async () => {
 })
 afterAll(() => payments.close())
 
-/** The merchants that have been paid out, the oldest payout first. */
+/** Returns the merchants that were paid out, oldest payout first. */
 async function paidMerchants(): Promise<readonly string[]> {
   const { payouts } = (await callPayouts(payments, 'GET', '?order=asc')).json()
   return payouts.map(({ merchantId }: { merchantId: string }) => merchantId)

@@ -8,7 +8,7 @@ import { startPayments, type TestPayments } from '../../../../test/payments-app.
 
 let payments: TestPayments
 beforeAll(async () => {
-  // A repeat waits for the first request.
+  // A repeated request waits for the first request.
   payments = await startPayments({ operators: testOperators, lockTimeoutMs: 30_000 })
   await payments.deps.jobs.open()
 })

@@ -30,7 +30,7 @@ beforeAll(async () => {
     operators: testOperators,
     acquirers: new Map([['north', north]]),
     refundLimits: { once: new Map([['EUR', 100]]), daily: new Map([['EUR', 250]]) },
-    // A repeat waits for the first request.
+    // A repeated request waits for the first request.
     lockTimeoutMs: 30_000,
   })
   other = await secondProcess(payments)
@@ -42,7 +42,7 @@ afterAll(async () => {
   await payments.close()
 })
 
-/** A payment of a merchant of which everything is captured. */
+/** Creates a payment and captures it in full. Returns the id of the transaction. */
 async function capturedPayment(amount: number, { currency = 'EUR', of = merchantId } = {}): Promise<string> {
   const id = await customerPayment(payments, of, { amount, currency })
   await capture(payments, member, id, amount)
@@ -65,7 +65,7 @@ const refund = (id: string, payload: object, { role = 'admin', key = randomUUID(
 const readTransaction = async (id: string) =>
   (await payments.app.inject({ url: `/transactions/${id}`, headers: member.headers })).json().transaction
 const refunded = async (id: string): Promise<number> => (await readTransaction(id)).refundedAmount
-/** Begins a new day for support. */
+/** Deletes the refund quotas that support has used, as if a new day had begun. */
 const endDay = () => sql`DELETE FROM ${sql.table('operator_allowances')}`.execute(payments.owner.db)
 const takenToday = async () => {
   const rows = await payments.owner.db.selectFrom('operator_allowances').select(['actor_id', 'taken']).execute()

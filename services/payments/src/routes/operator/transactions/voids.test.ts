@@ -17,7 +17,7 @@ let payments: TestPayments
 let member: TestApp
 let merchantId: string
 beforeAll(async () => {
-  // A repeat waits for the first request.
+  // A repeated request waits for the first request.
   payments = await startPayments({ operators: testOperators, lockTimeoutMs: 30_000 })
   member = await createTestApp(payments)
   merchantId = (await createTestMerchant(payments, member, { test: true, currency: 'EUR' })).id

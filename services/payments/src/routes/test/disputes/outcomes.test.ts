@@ -20,7 +20,7 @@ let stranger: TestApp
 let requests: ReturnType<typeof disputeRequests>
 let merchantId: string
 beforeAll(async () => {
-  // Twenty requests at once wait for each other, on a busy machine for longer than the default.
+  // Twenty concurrent requests wait for each other. On a busy machine they wait longer than the default timeout.
   payments = await startPayments({ lockTimeoutMs: 30_000 })
   member = await createTestApp(payments)
   stranger = await createTestApp(payments)
@@ -101,7 +101,7 @@ describe('POST /test/disputes/:disputeId/outcomes', () => {
       captured: 300n,
       refunded: 0n,
     })
-    // EUR 1.00 and the fee of EUR 25.00, at 7.4558 DKK.
+    // EUR 1.00 and the fee of EUR 25.00, at 7.4558 DKK per EUR.
     const posted = await trail(transactionId)
     expect(posted).toEqual({
       kind: 'disputeLost',

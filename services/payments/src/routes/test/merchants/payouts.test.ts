@@ -62,7 +62,7 @@ describe('POST /test/merchants/:merchantId/payouts', () => {
   }
 
   it('201: pays out all that is available, and settles it', async () => {
-    // 135 basis points and EUR 0.25.
+    // The fee is 135 basis points and EUR 0.25.
     const { id, response, payout } = await payOutCaptured()
     expect([response.statusCode, payout]).toEqual([
       201,

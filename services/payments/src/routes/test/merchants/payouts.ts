@@ -6,7 +6,7 @@ import type { Routes } from '../../../plugins/read-request.ts'
 import { pathId } from '../../../requests/fields.ts'
 import { payOut } from '../../../use-cases/pay-out.ts'
 
-/** Pays a test merchant out, without waiting for the schedule (reference: Test endpoints). */
+/** Pays out to a test merchant immediately instead of on schedule (reference: Test endpoints). */
 export const testPayoutsRoutes: Routes = async (app) => {
   app.post(
     '/test/merchants/:merchantId/payouts',

@@ -21,7 +21,7 @@ let stranger: TestApp
 let requests: ReturnType<typeof disputeRequests>
 let merchantId: string
 beforeAll(async () => {
-  // Twenty requests at once wait for each other, on a busy machine for longer than the default.
+  // Twenty concurrent requests wait for each other. On a busy machine they wait longer than the default timeout.
   payments = await startPayments({ lockTimeoutMs: 30_000 })
   member = await createTestApp(payments)
   stranger = await createTestApp(payments)
@@ -31,7 +31,7 @@ beforeAll(async () => {
 afterAll(() => payments.close())
 
 const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
-/** The end of the day 20 days later. */
+/** Returns the end of the day that is 20 days later. */
 function dueOf(created: string): string {
   const day = new Date(Date.parse(created) + 20 * 86_400_000).toISOString().slice(0, 10)
   return `${day}T23:59:59.999Z`

@@ -19,7 +19,7 @@ beforeAll(async () => {
 })
 afterAll(() => payments.close())
 
-/** Exports a payout. Returns it, and the answer to the export. */
+/** Exports one payout. Returns the id of the payout and the exported batch. */
 async function exportOne() {
   const { payoutId } = await paidOutLiveMerchant(payments, member, 'EUR')
   const { batch, files } = (await callPayouts(payments, 'POST', '/batches', { payload: debtor })).json()
