@@ -22,13 +22,13 @@ const post = (payload: string | Buffer, headers: Record<string, string> = {}, ur
 const badJson = (reason: unknown) => ({ code: 400, error_code: 'bad_json', msg: reason })
 const JSON_PREFIX = 'Could not parse request body as JSON: '
 const invalid = (text: string) => errorBody(400, 'validation_failed', text)
-/** The page to which a browser comes back without a flow. */
+/** The page to which a browser returns without a flow. */
 const STATE_MISSING = `http://localhost:3000/?${new URLSearchParams({
   error: 'invalid_request',
   error_code: 'bad_oauth_callback',
   error_description: 'OAuth state parameter missing',
 })}`
-/** The body of an answer, or the page to which it leads a browser. */
+/** Returns the body of an answer, or the page to which it redirects. */
 const bodyOrPage = (answer: LightMyRequestResponse): unknown => answer.headers.location ?? answer.json()
 
 describe('requests', () => {
@@ -131,7 +131,7 @@ describe('requests', () => {
   })
 
   it('400: refuses too many members in a body without metadata', async () => {
-    // Each object has other names, which makes parsing ten times slower.
+    // Give each object other names, which makes parsing ten times slower.
     const body = (objects: number) =>
       JSON.stringify({ a: Array.from({ length: objects }, (_, at) => ({ [`b${at}`]: 1, [`c${at}`]: 2 })) })
     const answer = await post(body(251), {}, '/token?grant_type=password')

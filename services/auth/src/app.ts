@@ -77,9 +77,9 @@ import { verifyRoutes } from './routes/verify.ts'
 import { jwksRoutes } from './routes/well-known/jwks.json.ts'
 import { VERSION } from './version.ts'
 
-/** The document of the routes below. `pnpm openapi` writes it. */
+/** The OpenAPI document of the routes below, written by `pnpm openapi`. */
 const API_DOCUMENT = new URL('../../../docs/openapi/auth.json', import.meta.url)
-/** The path at which clients of Supabase expect the service: a gateway in front of supabase/auth takes this path away. */
+/** The path at which clients of Supabase call the service. A gateway in front of supabase/auth removes this path. */
 const GATEWAY_PATH = '/auth/v1'
 
 const factorAndPasskeyRoutes = [
@@ -96,7 +96,7 @@ const factorAndPasskeyRoutes = [
   passkeyRegistrationVerifyRoutes,
 ] as const
 
-/** The tokens of auth are JWTs. Other services say no format. */
+/** The access tokens of auth are JWTs. For other services the format is not stated. */
 const operatorSchemes = {
   operatorKey: OPERATOR_SCHEMES.operatorKey,
   operatorToken: {
@@ -107,7 +107,7 @@ const operatorSchemes = {
   },
 } as const
 
-/** The HTTP side of auth: every plugin and route, not yet listening. */
+/** Builds the HTTP server of auth with every plugin and route. It does not listen yet. */
 export async function buildApp(deps: AuthDeps): Promise<Server> {
   const { config } = deps
   const app = createServer({
@@ -136,7 +136,7 @@ export async function buildApp(deps: AuthDeps): Promise<Server> {
   await app.register(rateLimit, { rateLimits: deps.rateLimits, meter: deps.meter })
   await app.register(jsonBody)
   await app.register(captcha, { deps })
-  // Reading a body ends the asynchronous context of a request, so the context of hooks begins after it.
+  // Reading a body ends the async context of a request, so begin the context of hooks after it.
   app.addHook('preHandler', (request, _reply, done) => deps.hooks.during(request.clientAddress.ip, done))
   await app.register(apiDocuments, {
     title: 'Trestle auth',
@@ -167,7 +167,7 @@ export async function buildApp(deps: AuthDeps): Promise<Server> {
   return app
 }
 
-/** The endpoints of admins. All of them require the bearer of an admin. */
+/** The endpoints of admins. All of them require the access token of an admin. */
 async function adminRoutes(admin: FastifyInstance): Promise<void> {
   await admin.register(noStore)
   await admin.register(requireAdmin)
@@ -182,7 +182,7 @@ async function adminRoutes(admin: FastifyInstance): Promise<void> {
   await admin.register(inviteRoutes)
 }
 
-/** The endpoints of operators, who call with an operator key and their access token. */
+/** The endpoints of operators. They require an operator key and the operator's access token. */
 async function operatorRoutes(operators: FastifyInstance): Promise<void> {
   await operators.register(noStore)
   await operators.register(authenticateOperator)
@@ -206,7 +206,7 @@ async function operatorRoutes(operators: FastifyInstance): Promise<void> {
   await operators.register(operatorSignInLinkRoutes)
 }
 
-/** The endpoints by which users sign up and sign in. They need no bearer. */
+/** The endpoints for signing up and signing in. They need no access token. */
 async function publicRoutes(answers: FastifyInstance): Promise<void> {
   limitBodies(answers)
   await answers.register(noStore)
@@ -221,7 +221,7 @@ async function publicRoutes(answers: FastifyInstance): Promise<void> {
   await answers.register(verifyRoutes)
 }
 
-/** The endpoints of a user's own account. Each requires a bearer, except for the sign-in by passkey. */
+/** The endpoints for a user's own account. Each requires an access token, except for the sign-in by passkey. */
 async function ownRoutes(app: FastifyInstance): Promise<void> {
   limitBodies(app)
   for (const routes of factorAndPasskeyRoutes) await app.register(routes)
@@ -232,7 +232,7 @@ async function ownRoutes(app: FastifyInstance): Promise<void> {
   await app.register(linkingRoutes)
 }
 
-/** Limits the bodies of clients who are no admins: parsing a mebibyte of JSON takes as long as a hundred sign-ins. */
+/** Limits the body size for clients other than admins, because parsing a mebibyte of JSON takes as long as a hundred sign-ins. */
 function limitBodies(app: FastifyInstance): void {
   app.addHook('onRoute', (route) => {
     route.bodyLimit ??= SMALL_BODY_BYTES_MAX

@@ -166,7 +166,7 @@ describe('loadAuthConfig', () => {
         AUTH_SECURITY_CAPTCHA_ENABLED: 'true',
         AUTH_RATE_LIMIT_STORE: 'redis',
         AUTH_EXTERNAL_KEYCLOAK_ENABLED: 'true',
-        // A list without an entry counts as not set.
+        // An empty list counts as not set.
         AUTH_EXTERNAL_KEYCLOAK_CLIENT_ID: ' , ',
         AUTH_EXTERNAL_KEYCLOAK_SECRET: 'x',
       }),

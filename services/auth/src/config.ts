@@ -69,9 +69,9 @@ import {
 } from './config/sign-in.ts'
 import { type SmsConfig, smsWarnings, toSmsConfig } from './config/sms.ts'
 
-/** The settings of the service, checked and grouped by subject. Durations end in their unit: `Ms` or `Seconds`. */
+/** The validated settings of the service by subject. Durations end in their unit: `Ms` or `Seconds`. */
 export interface AuthConfig {
-  /** For people to read. The code asks `compatibility`. */
+  /** For display only. The code reads `compatibility`. */
   readonly profile: CompatibilityProfile
   readonly compatibility: CompatibilityOptions
   readonly server: ServerConfig
@@ -89,12 +89,12 @@ export interface AuthConfig {
   readonly external: ExternalConfig
   readonly mail: MailConfig
   readonly sms: SmsConfig
-  /** The names of supabase/auth under which settings were set: texts for the operator name them so (`namedAsSet`). */
+  /** Names of supabase/auth under which settings are set. Texts for the operator use these names (`namedAsSet`). */
   readonly aliases: readonly string[]
-  /** The subjects and texts of SMS that are no templates. */
+  /** Mail subjects and SMS texts that are not valid templates. */
   readonly templateProblems: readonly string[]
   readonly warnings: readonly string[]
-  /** The choices for unset settings that may surprise the operator. */
+  /** Defaults for unset settings that may surprise the operator. */
   readonly notes: readonly string[]
 }
 
@@ -116,7 +116,7 @@ const RULES = [
 
 /**
  * Returns the settings of the environment and an env file.
- * @param file with more variables; by default none is read
+ * @param file an env file with more variables. By default no file is read
  * @throws ConfigError with one line for each problem
  */
 export function loadAuthConfig(env: NodeJS.ProcessEnv, file?: EnvFile): AuthConfig {
@@ -175,12 +175,12 @@ export function loadAuthConfig(env: NodeJS.ProcessEnv, file?: EnvFile): AuthConf
   }
 }
 
-/** @param selectedBy the setting that has selected the profile, unless AUTH_PROFILE did */
+/** @param selectedBy the setting that selected the profile, unless AUTH_PROFILE is set */
 function profileNotes(selectedBy: string | undefined): readonly string[] {
   return selectedBy === undefined ? [] : [`AUTH_PROFILE is unset and ${selectedBy} is set: the profile is supabase`]
 }
 
-/** The settings as the profile of the environment has them. @throws ConfigError when the env file cannot be read */
+/** Returns the settings that the profile of the environment allows. @throws ConfigError if the env file cannot be read */
 export function readSettings(env: NodeJS.ProcessEnv, file?: EnvFile): Settings {
   return settingsOf(chooseProfile({ ...PREFIXES, env, file }))
 }
@@ -202,8 +202,8 @@ const TRUSTS_PEER =
   'AUTH_TRUSTED_PROXIES is unset: the last address in X-Forwarded-For is that of the client, if the connection comes from a private network'
 
 /**
- * The profile as it is written, in lower case, the name that selects it otherwise, and whether the environment has a name of
- * supabase/auth.
+ * Returns the profile in lower case, the setting that selects it instead of AUTH_PROFILE, and whether the environment has names
+ * of supabase/auth.
  */
 function chooseProfile(source: EnvironmentOptions & SettingPrefixes): {
   readonly profile: string
@@ -218,5 +218,5 @@ function chooseProfile(source: EnvironmentOptions & SettingPrefixes): {
 }
 
 const isWithoutEffect = (name: string): boolean => findWithoutEffect(name) !== undefined
-/** Only names of the environment of supabase/auth are expected in the strict profile. */
+/** The strict profile accepts settings without effect only under the names of supabase/auth. */
 const isExpectedInStrict = (name: string): boolean => name.startsWith(PREFIXES.otherPrefix) && isWithoutEffect(name)

@@ -8,7 +8,7 @@ import type { Computed, FilledTimestamp, GeneratedTimestamp, JsonObject, Timesta
 import type { EncryptedSecret } from './secrets/encrypted-secret.ts'
 import type { UsersTable } from './users/user.ts'
 
-/** The table that lists and searches of users read. A trigger writes it. Pending sign-ups are absent. */
+/** The table for lists and searches of users, without pending sign-ups. A trigger writes it. */
 interface UserDirectoryTable {
   user_id: string
   aud: string
@@ -16,7 +16,7 @@ interface UserDirectoryTable {
   document: string
 }
 
-/** A way to sign in. `email` is computed from `identity_data`. */
+/** A way to sign in. PostgreSQL computes `email` from `identity_data`. */
 export interface IdentitiesTable {
   id: Generated<string>
   user_id: string
@@ -29,7 +29,7 @@ export interface IdentitiesTable {
   updated_at: FilledTimestamp
 }
 
-/** The secrets of one message, hashed. At most one row per user and kind. `session_id`: the session that asked for a nonce. */
+/** The hashed secrets of a message. At most one row per user and kind. `session_id` is the session that requested a nonce. */
 export interface OneTimeTokensTable {
   id: Generated<string>
   user_id: string
@@ -46,7 +46,7 @@ export interface OneTimeTokensTable {
   expires_at: TimestampColumn
 }
 
-/** One audit event (reference: Audit log). */
+/** An audit event (reference: Audit log). */
 interface AuditLogEntriesTable {
   id: Generated<string>
   actor_id: string | null
@@ -59,14 +59,14 @@ interface AuditLogEntriesTable {
   payload: JsonObject
 }
 
-/** When a message of a kind was last asked for, by keyed hash of the address. */
+/** The time of the last request for a message of each kind, by keyed hash of the address. */
 interface SendThrottleTable {
   key_hash: Buffer
   kind: string
   sent_at: TimestampColumn
 }
 
-/** Attempts at the codes of an address in a day, by keyed hash of the address. */
+/** The number of code attempts for an address per day, by keyed hash of the address. */
 interface CodeAttemptsTable {
   key_hash: Buffer
   guesses: number
@@ -78,7 +78,7 @@ export interface FlowStateTable extends Record<'email_optional' | 'is_sso_user',
   id: Generated<string>
   user_id: string | null
   provider_type: string
-  /** The `amr` method of the session that the exchange of the code opens (reference: Use of a secret). */
+  /** The `amr` method of the session that starts with the exchange of the code (reference: Use of a secret). */
   authentication_method: ColumnType<
     'email/signup' | 'magiclink' | 'recovery' | 'invite' | 'email_change' | 'oauth',
     string,
@@ -88,7 +88,7 @@ export interface FlowStateTable extends Record<'email_optional' | 'is_sso_user',
   code_challenge_method: ColumnType<'s256' | 'plain' | null, string | null, string | null>
   auth_code_hash: Buffer | null
   auth_code_issued_at: TimestampColumn | null
-  /** The address at which the browser ends, as the redirect rules permitted it. */
+  /** The final address of the browser, after a check by the redirect rules. */
   redirect_to: string | null
   invite_token_hash: Buffer | null
   linking_target_id: string | null
@@ -96,26 +96,26 @@ export interface FlowStateTable extends Record<'email_optional' | 'is_sso_user',
   oauth1_secret: EncryptedSecret | null
   provider_access_token: EncryptedSecret | null
   provider_refresh_token: EncryptedSecret | null
-  /** When the provider answered. A flow is claimed once. */
+  /** The time of the provider's answer. A flow can be claimed only once. */
   claimed_at: TimestampColumn | null
-  /** The session that began to link an identity. The flow ends with the session. */
+  /** The session that started to link an identity. If the session ends, the flow ends too. */
   linking_session_id: string | null
-  /** The assurance level of the token that began to link an identity; null counts as `aal1`. */
+  /** The assurance level of the token that started to link an identity. NULL counts as `aal1`. */
   linking_aal: string | null
-  /** The account that is linked when the code is exchanged. */
+  /** The external account that is linked when the code is exchanged. */
   linked_account: ExternalAccount | null
-  /** Since when the identity that has signed in belongs to the account; null: since the account was made. */
+  /** Since when the identity of the sign-in belongs to the account. NULL means since the account exists. */
   credential_since: TimestampColumn | null
   created_at: GeneratedTimestamp
 }
 
-/** The content of the last request for an unconfirmed account, by the kind of its message (reference: Content of a sign-up). */
+/** The content of the last request for an unconfirmed account, by kind of message (reference: Content of a sign-up). */
 interface SignUpContentsTable extends Record<'user_id' | 'kind' | 'aud', string> {
   data: JsonObject
   password_hash: string | null
 }
 
-/** When a user changed to the email or phone that they have. */
+/** The time when a user changed to the present email or phone. */
 interface AddressChangesTable {
   user_id: string
   kind: string
@@ -131,7 +131,7 @@ export interface CustomProvidersTable {
   updated_at: TimestampColumn
 }
 
-/** A job that a SQL function has written, until a worker moves it to the queue. */
+/** A job that a SQL function has inserted. A worker moves it to the queue. */
 interface OutboxTable {
   id: Generated<bigint>
   task: string
@@ -139,7 +139,7 @@ interface OutboxTable {
   created_at: Generated<string>
 }
 
-/** A change that an operator has made, with its answer. A row without an answer is seen by its own transaction alone. */
+/** A change by an operator, with its answer. Only its own transaction sees a row without an answer. */
 interface OperatorChangesTable extends Record<'id' | 'actor_id' | 'key', string> {
   fingerprint: Buffer
   status: number | null
@@ -147,7 +147,7 @@ interface OperatorChangesTable extends Record<'id' | 'actor_id' | 'key', string>
   created_at: TimestampColumn
 }
 
-/** Every table of the auth service. Names are without the prefix of DB_NAMESPACE. */
+/** All tables of the auth service, by name without the prefix of DB_NAMESPACE. */
 export interface AuthTables {
   users: UsersTable
   user_directory: UserDirectoryTable
@@ -177,29 +177,28 @@ export interface AuthTables {
   messages: MessagesTable
 }
 
-/** A connection to the tables, or an open transaction on them. */
+/** A connection to the database, or an open database transaction. */
 export type Db = Kysely<AuthTables>
 
 /**
- * An open transaction on the tables. The writes of a function and of its caller are committed together or not at all (decision
- * 34).
+ * An open database transaction. The writes of a function and of its caller are committed together or not at all (decision 34).
  *
- * Lock order: a user before the other rows of the user, so that two transactions never wait for each other. The function sign_up
- * (migrations/auth/functions) says where the intervals of messages stand in this order.
+ * Lock order: a user before the other rows of the user, so that transactions cannot deadlock. The function sign_up
+ * (migrations/auth/functions) states the place of message intervals in this order.
  */
 export type Trx = Transaction<AuthTables>
 
 // The tables of sessions, and of the keys that sign their access tokens.
 
-/** A sign-in. Deleting the row ends it. */
+/** A sign-in. Deleting the row ends the session. */
 interface SessionsTable {
   id: string
   user_id: string
-  /** NULL counts as aal1. */
+  /** NULL counts as `aal1`. */
   aal: ColumnType<string | null, string | undefined, string>
   factor_id: string | null
   not_after: TimestampColumn | null
-  /** In UTC, without a time zone. Only SQL reads it. */
+  /** In UTC, without a time zone. Only SQL reads this column. */
   refreshed_at: ColumnType<Date | null, string | null | undefined, string | null>
   user_agent: string | null
   ip: string | null
@@ -212,7 +211,7 @@ interface SessionsTable {
   updated_at: FilledTimestamp
 }
 
-/** A refresh token by its hash; `counter` numbers the tokens of a session, from 0. */
+/** A refresh token by its hash. `counter` numbers the tokens of a session from 0. */
 interface RefreshTokensTable {
   id: Generated<bigint>
   session_id: string
@@ -230,19 +229,19 @@ interface AmrClaimsTable {
   id: string
   session_id: string
   authentication_method: string
-  /** Since when the credential of the method belongs to the account; null: since the account was made. */
+  /** Since when the credential of the method belongs to the account. NULL means since the account exists. */
   credential_since: TimestampColumn | null
   created_at: TimestampColumn
   updated_at: TimestampColumn
 }
 
-/** A key of access tokens. `state` is next, active or retired. */
+/** A signing key. `state` is next, active or retired. */
 interface SigningKeysTable {
   kid: string
   alg: string
   state: string
   private_sealed: EncryptedSecret
-  /** Null for a symmetric key. */
+  /** NULL for a symmetric key. */
   public_jwk: JsonObject | null
   created_at: GeneratedTimestamp
   retire_at: TimestampColumn | null

@@ -49,7 +49,7 @@ import {
 import { deriveRefreshTokenKey } from './sessions/session.ts'
 import { batchSignUps, type InsertSignUp } from './sign-ups/sign-up-repository.ts'
 
-/** The dependencies of the service. `serve` builds them once. A test builds its own, and may replace members. */
+/** The dependencies of the service. `serve` creates them once. A test creates its own and may replace members. */
 export interface AuthDeps {
   readonly config: AuthConfig
   readonly db: Db
@@ -59,9 +59,8 @@ export interface AuthDeps {
   readonly meter: Metrics['meter']
   readonly tracing: Pick<Tracing, 'instrument'>
   readonly readiness: Readiness
-  /** The only clock. */
   readonly now: () => Date
-  /** The source of every secret. Ids of rows come from `randomUUID`, since they are no secrets. */
+  /** The source of every secret. Ids of rows use `randomUUID`, because they are not secret. */
   readonly randomBytes: RandomBytes
   readonly passwords: PasswordHasher
   readonly signingKeys: KeyRing
@@ -70,16 +69,16 @@ export interface AuthDeps {
   readonly refreshSession: RefreshSession
   readonly signInByPassword: SignInByPassword
   readonly insertSignUp: InsertSignUp
-  /** The key that derives a refresh token's child (reference: Refresh tokens). */
+  /** The key that derives the next refresh token from a refresh token (reference: Refresh tokens). */
   readonly refreshTokenKey: KeyObject
-  /** Counts refresh tokens that were used again. */
+  /** Counts reused refresh tokens. */
   readonly tokenReuse: Counter
   readonly rateLimits: RateLimits
   readonly jobs: Jobs
-  /** Moves the jobs that SQL functions have written to the queue. */
+  /** Moves jobs that SQL functions have inserted to the queue. */
   readonly outbox: Outbox
   readonly mailer: Mailer
-  /** Undefined where the settings name no gateway. */
+  /** `undefined` if no gateway is set. */
   readonly sms: SmsGateway | undefined
   readonly outbound: Outbound
   /** Public keys of external providers. */
@@ -92,16 +91,16 @@ export interface ProcessDeps extends AuthDeps {
   readonly database: Database<AuthTables>
   readonly limiters: Pick<OpenLimiterStore, 'check'>
   readonly metrics: Metrics
-  /** Ends everything but the jobs; the database last. */
+  /** Closes everything except the jobs. The database is closed last. */
   close(): Promise<void>
 }
 
-/** The dependencies of an operator's command. It runs the use cases of admins, so it has what their routes have. */
+/** The dependencies of an operator's command. They equal those of the routes of admins, whose use cases it runs. */
 export interface OperatorDeps extends AuthDeps {
   close(): Promise<void>
 }
 
-/** Builds the real dependencies. `serve` then opens the jobs and reads the signing keys. */
+/** Creates the real dependencies. `serve` then opens the jobs and loads the signing keys. */
 export async function createDeps(
   config: AuthConfig,
   { logger }: Pick<ServiceLogger, 'logger'>,
@@ -168,7 +167,7 @@ function openKeyRing(
   return createKeyRing({ ...rest, jwt, tokenRules: compatibility, randomBytes })
 }
 
-/** The writes of sign-ins, which go to the database in batches. */
+/** Writes sign-ins to the database in batches. */
 function batchWrites(
   pools: Pools,
   config: AuthConfig,
@@ -208,7 +207,7 @@ function readinessChecks(database: Database<AuthTables>, jobs: Jobs): Parameters
   }
 }
 
-/** The keys of secrets in the database. A key derived from JWT_SECRET encrypts them where no key is set, so it stays valid. */
+/** The keys of secrets in the database. The key derived from JWT_SECRET encrypts if none is set, so keep it. */
 export function toEncryptionKeys({ security, jwt }: AuthConfig): EncryptionKeys {
   const derived = deriveEncryptionKey(jwt.secret)
   return createEncryptionKeys(security.encryptionKey ?? derived, [...security.decryptionKeys, derived])

@@ -9,19 +9,19 @@ import * as externalErrors from './external-errors.ts'
 import { fieldText, toFieldError } from './field-errors.ts'
 import * as requestErrors from './request-errors.ts'
 
-/** The parts of a request that the form of an error body depends on. */
+/** The parts of a request that determine the format of an error body. */
 export interface ErrorBodyContext {
-  /** The header X-Supabase-Api-Version, as sent. */
+  /** The unchanged header X-Supabase-Api-Version. */
   readonly apiVersion: string | undefined
   /**
-   * Where the names of RFC 6749 stand in the body of an error. `beside`: with its own members, at `POST /token`. `of id_tokens`:
-   * in their place, as supabase/auth refuses an id_token.
+   * Whether error bodies contain the names of RFC 6749. `beside`: in addition to other members, at `POST /token`. `of id_tokens`:
+   * instead of them, as in supabase/auth's refusals of id_tokens.
    */
   readonly oauthNames: 'none' | 'beside' | 'of id_tokens'
   readonly requestId: string
 }
 
-/** The version from which errors carry their code as a string. The header of the answer has it too. */
+/** The first API version whose errors have their code as text. The answer states it in a header too. */
 export const API_VERSION = '2024-01-01'
 
 const IsoDate = z.iso.date()
@@ -37,7 +37,7 @@ const more = {
   role: z.string().optional(),
 }
 
-/** An error body of either version. */
+/** An error body of either API version. */
 const ErrorView = z
   .union([
     z.object({
@@ -55,24 +55,24 @@ const errorSchema = {
   content: { 'application/json': { schema: ErrorView } },
 } as const
 
-/** The statuses of every operation: a long URL, long headers, an unexpected failure, an outage or a full queue, and a timeout. */
+/** The statuses of every operation: a long URL, long headers, an unexpected failure, an outage or full queue, a timeout. */
 const ANY_STATUS = [400, 431, 500, 503, 504] as const
 
-/** The answers with errors of an operation, for the API document. Apart from those of hooks, a test service takes no other. */
+/** The error answers of an operation, for the OpenAPI document. */
 export function errorAnswers<const Status extends number>(
   ...statuses: readonly Status[]
 ): Readonly<Record<Status | (typeof ANY_STATUS)[number], typeof errorSchema>> {
   const entries = [...statuses, ...ANY_STATUS].map((status) => [status, errorSchema] as const)
-  // Object.fromEntries loses the statuses. The line above gives the schema to each of them.
+  // `Object.fromEntries` drops the statuses from the type. The line above sets the schema of each.
   return Object.fromEntries(entries) as Record<Status | (typeof ANY_STATUS)[number], typeof errorSchema>
 }
 
-/** Whether a client has asked for the newer error bodies. A date that does not exist does not count. */
+/** Whether a client requests the newer error bodies. An invalid date does not count. */
 export function isVersioned(apiVersion: string | undefined): boolean {
   return IsoDate.safeParse(apiVersion).success && (apiVersion ?? '') >= API_VERSION
 }
 
-/** A trigger or a constraint of an application has refused. Its report is the whole body (reference: Errors of applications). */
+/** A refusal by an application's trigger or constraint. Its report is the whole body (reference: Errors of applications). */
 class ApplicationError extends HttpError {
   constructor({ code, message, detail, hint }: ApplicationReport, cause: unknown) {
     const status = code.startsWith('PT') ? Number(code.slice(2)) : 500
@@ -80,7 +80,7 @@ class ApplicationError extends HttpError {
   }
 }
 
-/** The body of an error, its members in the documented order (reference: Error bodies). */
+/** Returns the body of an error, with its members in the documented order (reference: Error bodies). */
 export function toErrorBody(error: HttpError, context: ErrorBodyContext): Record<string, unknown> {
   const { status, code, message, details } = error
   if (error instanceof ApplicationError) return details
@@ -98,7 +98,7 @@ export function toErrorBody(error: HttpError, context: ErrorBodyContext): Record
   return context.oauthNames === 'beside' ? { ...body, error: oauthName(error), error_description: message } : body
 }
 
-// Most have the code of any bad request, so only the texts differ.
+// Most of these errors have the code of any bad request, so use their texts.
 const OAUTH_REFUSALS: ReadonlyMap<string, string> = new Map([
   ...[
     externalErrors.idTokenMissing,
@@ -112,7 +112,7 @@ const OAUTH_REFUSALS: ReadonlyMap<string, string> = new Map([
   [requestErrors.oauthClientRequired.message, requestErrors.oauthClientRequired.code],
 ])
 
-// The name of an error follows from its code. An error of these lists stands for all errors with its code.
+// These names depend on the error code. An error in a list stands for all errors with its code.
 const UNAUTHORIZED_CLIENT = codesOf(
   errors.emailSignInsDisabled,
   errors.phoneSignInsDisabled,
@@ -137,11 +137,11 @@ const INVALID_GRANT = codesOf(
   externalErrors.stateUsed,
 )
 
-/** The name of an error in RFC 6749, section 5.2 (reference: OAuth error names). */
+/** Returns the name of an error in RFC 6749, section 5.2 (reference: OAuth error names). */
 export function oauthName({ status, code, message }: Pick<HttpError, 'status' | 'code' | 'message'>): string {
   if (status >= 500) return 'server_error'
   if (status === 429) return 'slow_down'
-  // It has the code of a wrong password, so only the text differs.
+  // Compare the text, because the code is that of a wrong password.
   if (message === errors.unsupportedGrantType.message) return 'unsupported_grant_type'
   if (code === requestErrors.oauthClientRequired.code) return code
   if (UNAUTHORIZED_CLIENT.has(code)) return 'unauthorized_client'
@@ -152,7 +152,7 @@ function codesOf(...factories: readonly { readonly code: string }[]): ReadonlySe
   return new Set(factories.map(({ code }) => code))
 }
 
-/** The errors of failures outside of the routes, such as broken HTTP, unknown paths and an unavailable database. */
+/** Errors of failures outside of routes, such as broken HTTP, unknown paths and an unavailable database. */
 export const errorVocabulary: ErrorVocabulary = {
   envelope: (error, request) =>
     toErrorBody(error, {
@@ -173,7 +173,7 @@ export const errorVocabulary: ErrorVocabulary = {
   isUnavailable: (error) => isDatabaseUnavailable(error) || isLockTimeout(error),
 }
 
-/** The errors of failures that a redirect names: `errorVocabulary` without the reports of applications. */
+/** Errors of failures in redirects: `errorVocabulary` without the reports of applications. */
 export const redirectVocabulary: ErrorVocabulary = {
   ...errorVocabulary,
   unexpected: toUnexpected,
@@ -184,8 +184,8 @@ function toUnexpected(cause: unknown): HttpError {
 }
 
 /**
- * The error of a request whose statement a trigger or a constraint of an application refused, in the profile supabase (reference:
- * Errors of applications). Clients that ask for the newer bodies do not see the report of the application object.
+ * Returns the error of a statement that an application's trigger or constraint refused, in the profile supabase (reference:
+ * Errors of applications). Clients that request the newer bodies do not get the report of the application.
  */
 function toApplicationError(cause: unknown, request: FastifyRequest | undefined): HttpError | undefined {
   if (!request?.server.hasDecorator('deps') || isVersioned(apiVersionOf(request))) return undefined
@@ -207,19 +207,19 @@ function toNotFound(): HttpError {
   return errors.notFound()
 }
 
-/** For CORS the service answers OPTIONS at every path. So a path that allows OPTIONS alone is unknown. */
+/** The service answers OPTIONS at every path because of CORS. So a path that allows only OPTIONS is unknown. */
 function toMethodNotAllowed(allow: readonly string[]): HttpError {
   const methods = allow.filter((method) => method !== 'OPTIONS')
   return methods.length === 0 ? toNotFound() : errors.methodNotAllowed({ headers: { allow: methods.join(', ') } })
 }
 
-/** The error of a request that does not match its schema. A member of a wrong type is `bad_json`, as for clients of GoTrue. */
+/** Returns the error of a request that violates its schema. A member of a wrong type is `bad_json`, as in GoTrue. */
 function toInvalid({ context, issues }: InvalidInput, request: FastifyRequest): HttpError {
   const [first] = issues
   const field = first?.path.join('.') ?? ''
   const issue = first && { ...first.params, code: first.keyword, message: first.message }
   if (context !== 'body' || request.routeOptions.config.namesFields) return toFieldError(field, issue)
-  // A parsed body is always an object. So a problem without a member means that the body is missing.
+  // A parsed body is always an object, so a problem without a member means that the body is missing.
   return field === '' ? requestErrors.bodyEmpty() : requestErrors.bodyFieldInvalid({ field, problem: fieldText(issue) })
 }
 
@@ -230,9 +230,9 @@ function headerOf(request: FastifyRequest | undefined, name: string): string | u
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Whether errors of the route also carry the names of RFC 6749 (reference: OAuth error names). */
+    /** Whether errors of the route also contain the names of RFC 6749 (reference: OAuth error names). */
     oauthNames?: boolean
-    /** Whether a wrong member is `validation_failed` with its name. Elsewhere the answer is as for a body that is no JSON. */
+    /** Whether a wrong member gets `validation_failed` with its name. Otherwise the error is that of invalid JSON. */
     namesFields?: boolean
   }
 }

@@ -1,15 +1,14 @@
 import { defineError } from '@trestle/common/errors/define-error.ts'
 import type { Missing } from '@trestle/common/lifecycle/readiness.ts'
 
-// The catalogue of all errors that a client can see (reference: Error codes). Further files belong to it: field-errors.ts for
-// fields and for lines of an import, request-errors.ts for requests, factor-errors.ts for second factors, and external-errors.ts
-// for providers, captchas, hooks and identities. If a code has several texts, the name of each error says where it is used. If
-// supabase/auth answers one text with several statuses or codes, the text stands once, and the lines below it say which request
-// gets which status.
+// The catalogue of all errors that a client can see (reference: Error codes). Further files complete it: field-errors.ts for
+// fields and lines of an import, request-errors.ts for requests, factor-errors.ts for second factors, and external-errors.ts for
+// providers, captchas, hooks and identities. If a code has several texts, the name of each error says where it is used. If
+// supabase/auth uses one text with several statuses or codes, the text is defined once, and the lines below assign its statuses.
 
 const invalid = (message: string) => defineError(400, 'validation_failed', message)
 
-/** Every 401 says how a client proves who it is (RFC 9110, section 11.6.1). */
+/** Every 401 states how a client can authenticate (RFC 9110, section 11.6.1). */
 export const BEARER_CHALLENGE = { 'www-authenticate': 'Bearer realm="auth"' }
 
 export const notFound = defineError(404, 'not_found', 'Not found')
@@ -20,14 +19,14 @@ export const appMetadataForAdmins = defineError(403, 'not_admin', 'Updating app_
 
 const banned = (status: number) => defineError(status, 'user_banned', 'User is banned')
 export const userBanned = banned(403)
-/** At `POST /token`. */
+/** Used at `POST /token`. */
 export const signInUserBanned = banned(400)
 
 const otherAudience = (status: number, code: string) =>
   defineError(status, code, "Token audience doesn't match request audience")
-/** At `GET /user`. */
+/** Used at `GET /user`. */
 export const audienceMismatch = otherAudience(400, 'validation_failed')
-/** When an identity is unlinked. */
+/** Used for the unlinking of an identity. */
 export const foreignAudience = otherAudience(403, 'unexpected_audience')
 
 export const userNotFound = defineError(404, 'user_not_found', 'User not found')
@@ -44,19 +43,19 @@ export const phoneExistsForAdmin = defineError(422, 'phone_exists', 'Phone numbe
 
 const alreadyRegistered = (status: number) => defineError(status, 'user_already_exists', 'User already registered')
 export const userAlreadyExists = alreadyRegistered(400)
-/** In the profile supabase. */
+/** Used in the profile supabase. */
 export const userAlreadyRegistered = alreadyRegistered(422)
 
 export const signupDisabled = defineError(422, 'signup_disabled', 'Signups not allowed for this instance')
 export const emailSignupsDisabled = defineError(400, 'email_provider_disabled', 'Email signups are disabled')
 const emailOff = (status: number) => defineError(status, 'email_provider_disabled', 'Email logins are disabled')
 export const emailSignInsDisabled = emailOff(422)
-/** At `/recover` and `/resend`. */
+/** Used at `/recover` and `/resend`. */
 export const emailMessagesDisabled = emailOff(400)
 export const phoneSignupsDisabled = defineError(400, 'phone_provider_disabled', 'Phone signups are disabled')
 const phoneOff = (status: number) => defineError(status, 'phone_provider_disabled', 'Phone logins are disabled')
 export const phoneSignInsDisabled = phoneOff(422)
-/** At `/resend`. */
+/** Used at `/resend`. */
 export const phoneMessagesDisabled = phoneOff(400)
 export const phoneCodesDisabled = defineError(400, 'phone_provider_disabled', 'Unsupported phone provider')
 export const otpDisabled = defineError(422, 'otp_disabled', 'Signups not allowed for otp')
@@ -73,7 +72,7 @@ export const weakPassword = defineError(
   'weak_password',
   ({ sentences }: { readonly sentences: string }) => sentences,
 )
-/** The sentences of `weakPassword`, one for each reason. */
+/** The texts of `weakPassword`, one for each reason. */
 export const WEAKNESS_SENTENCES = {
   length: (min: number) => `Password should be at least ${min} characters.`,
   characters: (sets: readonly string[]) =>
@@ -142,7 +141,7 @@ export const badJwt = defineError(
   'bad_jwt',
   ({ reason }: { readonly reason: string }) => `invalid JWT: unable to parse or verify signature, ${reason}`,
 )
-/** The reasons of `badJwt`. They name no key. */
+/** The reasons of `badJwt`. They do not name the key. */
 export const JWT_PROBLEMS = {
   segments: 'token is malformed: token contains an invalid number of segments',
   header: 'token is malformed: could not parse its header',
@@ -218,14 +217,14 @@ export const unexpectedFailure = defineError(
   'Unexpected failure, please check server logs for more information',
 )
 export const smsProviderMissing = defineError(500, 'unexpected_failure', 'Unable to get SMS provider')
-/** The database, the keys of a provider or the list of breached passwords: the `cause` in the log names the unavailable part. */
+/** The database, a provider's keys or the list of breached passwords is unavailable. The logged `cause` names it. */
 export const serviceUnavailable = defineError(
   503,
   'service_unavailable',
   'The service is not available for the moment, please retry',
   { 'retry-after': '1' },
 )
-/** Answers `GET /ready`, and names the missing parts. */
+/** The answer of `GET /ready` if parts are unavailable. The text names them. */
 export const notReady = defineError(
   503,
   'service_unavailable',
@@ -233,7 +232,7 @@ export const notReady = defineError(
     'state' in missing ? `The process is ${missing.state}` : `The check of ${missing.check} fails`,
   { 'retry-after': '1' },
 )
-/** The queue of the database, of batches or of password hashes is full, or another request has changed a user meanwhile. */
+/** The queue of the database, of batches or of password hashes is full, or another request has just changed the user. */
 export const serverBusy = defineError(503, 'server_busy', 'Too many requests at once, please retry after a moment', {
   'retry-after': '2',
 })

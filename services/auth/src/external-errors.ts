@@ -1,8 +1,8 @@
 import { defineError, HttpError } from '@trestle/common/errors/define-error.ts'
 import { BEARER_CHALLENGE } from './errors.ts'
 
-// The part of the catalogue in errors.ts about other servers, which are external providers, captchas and hooks, and about the
-// identities of a user (reference: Error codes). An error at /callback goes into the redirect.
+// The part of the catalogue in errors.ts about external providers, captchas, hooks and the identities of a user (reference: Error
+// codes). Errors at /callback are added to the redirect.
 
 interface Named {
   readonly provider: string
@@ -46,9 +46,9 @@ export const exchangeFailed = defineError(500, 'unexpected_failure', 'Unable to 
 export const profileFailed = defineError(500, 'unexpected_failure', 'Error getting user profile from external provider')
 const withoutEmail = (status: number, code: string) =>
   defineError(status, code, 'Error getting user email from external provider')
-/** At `/callback`. */
+/** Used at `/callback`. */
 export const profileWithoutEmail = withoutEmail(500, 'unexpected_failure')
-/** In the id_token grant. */
+/** Used in the id_token grant. */
 export const idTokenWithoutEmail = withoutEmail(400, 'validation_failed')
 export const severalOwners = defineError(
   500,
@@ -68,7 +68,7 @@ const confirmationMailed = (code: string) =>
       `Unverified email with ${provider}. A confirmation email has been sent to your ${provider} email`,
   )
 export const externalEmailMailed = confirmationMailed('provider_email_needs_verification')
-/** When an identity is linked. */
+/** Used for the linking of an identity. */
 export const linkedEmailUnverified = confirmationMailed('email_not_confirmed')
 export const inviteNotFound = defineError(404, 'invite_not_found', 'Invite not found')
 export const invitedEmailElsewhere = defineError(
@@ -164,7 +164,7 @@ export const captchaUnreachable = defineError(500, 'unexpected_failure', 'captch
 
 // The errors of hooks.
 
-/** The codes of a refusal by a hook, by profile (reference: Hooks). */
+/** The error codes of a refusal by a hook, by profile (reference: Hooks). */
 export const HOOK_REJECTED = ['hook_rejected', 'unknown'] as const
 const HEADERS_OF_REJECTION: Readonly<Record<number, Record<string, string>>> = {
   401: BEARER_CHALLENGE,
@@ -172,8 +172,8 @@ const HEADERS_OF_REJECTION: Readonly<Record<number, Record<string, string>>> = {
 }
 
 /**
- * The error that a hook has answered: it chooses the status, from 400 to 499, and the text. Clients find in the headers when to
- * try again after a 429, and how to authenticate after a 401 (reference: Response headers).
+ * Returns the error that a hook has chosen, with its status from 400 to 499 and its text. Headers say when to retry after a 429,
+ * and how to authenticate after a 401 (reference: Response headers).
  */
 export function hookRejected({
   status,

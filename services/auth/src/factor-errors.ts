@@ -1,7 +1,7 @@
 import { defineError } from '@trestle/common/errors/define-error.ts'
 import { BEARER_CHALLENGE } from './errors.ts'
 
-// The errors of second factors and passkeys (reference: Error codes), a part of the catalogue in errors.ts.
+// The part of the catalogue in errors.ts about second factors and passkeys (reference: Error codes).
 
 export const factorNotFound = defineError(404, 'mfa_factor_not_found', 'Factor not found')
 export const anonymousNotAllowed = defineError(

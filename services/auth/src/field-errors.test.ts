@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { FIELD_TEXTS, fieldText } from './field-errors.ts'
 
-/** The text for a value that a schema refuses. */
+/** Returns the text for a value that a schema refuses. */
 function refusalOf(schema: z.ZodType, value: unknown): string {
   return fieldText(schema.safeParse(value).error?.issues[0])
 }

@@ -1,20 +1,20 @@
 import type { HttpError } from '@trestle/common/errors/define-error.ts'
 import { fieldInvalid } from './request-errors.ts'
 
-// The part of the catalogue in errors.ts about single fields of a request: what follows `<field>: ` in `fieldInvalid` and
-// `bodyFieldInvalid` (reference: Request bodies). `users import` says the same of a line, and has texts of its own at the end.
+// The part of the catalogue in errors.ts about single fields of a request. Its texts follow `<field>: ` in `fieldInvalid` and
+// `bodyFieldInvalid` (reference: Request bodies). `users import` uses them for a line, and has further texts at the end.
 //
-// A schema refuses the value, and `fieldText` below chooses the text. To get from an answer to the schema, search for the field
-// before the text, with a colon (`email:`). It is in the file of the URL in `routes/`, or in the module whose body that file
-// names. A search for the name of a text (`FIELD_TEXTS.notHttps`) finds the schemas that choose it themselves.
+// If a schema refuses a value, `fieldText` below chooses the text. To find the schema of an answer, search for the field with a
+// colon (`email:`). It is in the file of the URL in `routes/`, or in the module of the body. To find the schemas that choose a
+// text, search for its name (`FIELD_TEXTS.notHttps`).
 
 interface Bound {
   readonly limit: unknown
-  /** The unit of the limit, after a space. Empty for a number. */
+  /** The unit of the limit with a leading space. Empty for a number. */
   readonly unit: string
 }
 
-/** The texts about a field. A function names values of the schema, never one of the request. */
+/** The texts about a field. They may contain values of the schema, but never values of the request. */
 export const FIELD_TEXTS = {
   notString: 'must be a string',
   notNumber: 'must be a number',
@@ -39,7 +39,7 @@ export const FIELD_TEXTS = {
   invalid: 'is not valid',
 } as const
 
-/** The types of JSON, by zod's name. */
+/** The texts for JSON types, by zod's names. */
 const TYPES: Readonly<Record<string, string>> = {
   string: FIELD_TEXTS.notString,
   number: FIELD_TEXTS.notNumber,
@@ -52,10 +52,10 @@ const TYPES: Readonly<Record<string, string>> = {
 
 const FORMATS: Readonly<Record<string, string>> = { guid: FIELD_TEXTS.uuid, uuid: FIELD_TEXTS.uuid }
 
-/** The units of a bound, by zod's name of the value. */
+/** The units of a limit, by zod's name of the value. */
 const UNITS: Readonly<Record<string, string>> = { string: ' characters', array: ' entries' }
 
-/** An issue of zod, or the part of it that Fastify passes on. */
+/** The part of a zod issue that Fastify passes on. */
 export interface SchemaIssue {
   readonly code: string
   readonly message: string
@@ -67,10 +67,10 @@ export interface SchemaIssue {
   readonly values?: unknown
 }
 
-/** A schema may choose one of the texts itself. */
+/** The texts that a schema may choose itself. */
 const OWN_TEXTS: ReadonlySet<unknown> = new Set(Object.values(FIELD_TEXTS))
 
-/** The text for an issue. It never repeats a text of zod, which may change with a release. */
+/** Returns the text for an issue. It never repeats zod's text, which may change with a release. */
 export function fieldText(issue: SchemaIssue | undefined): string {
   if (issue === undefined) return FIELD_TEXTS.invalid
   const { code, message, expected, format, origin, minimum, maximum, values } = issue
@@ -95,17 +95,14 @@ export function fieldText(issue: SchemaIssue | undefined): string {
   }
 }
 
-/** The error for a field that a schema refuses. `field` joins its names by dots, and is empty for the whole. */
+/** The error for a refused field. `field` is its path with dots, or empty for the whole value. */
 export function toFieldError(field: string, issue: SchemaIssue | undefined): HttpError {
   return fieldInvalid({ field, problem: fieldText(issue) })
 }
 
-/**
- * Why `users import` refuses a line (reference: Import and export). A refused line is no answer of HTTP. No
- * text quotes the line.
- */
+/** Why `users import` refuses a line (reference: Import and export). It is not an HTTP answer, and quotes no line. */
 export const IMPORT_TEXTS = {
-  /** The parser's text names the request body, but an import reads lines. */
+  /** The parser's text mentions the request body, but an import reads lines. */
   unreadable: ({ problem }: { readonly problem: string }) => problem.replace('request body', 'the line'),
   memberInvalid: ({ field, problem }: { readonly field: string; readonly problem: string }) => `${field} ${problem}`,
   emailInvalid: ({ problem }: { readonly problem: string }) => `email: ${problem}`,

@@ -32,7 +32,7 @@ afterAll(() => server.stop())
 
 const main = join(import.meta.dirname, 'main.ts')
 
-/** Runs the program in a folder with an `.env` of its own. */
+/** Runs the program in a folder with its own `.env`. */
 async function run(args: readonly string[], env: Readonly<Record<string, string>> = {}) {
   const lines = (text: string) => text.trimEnd().split('\n')
   const { status, stdout, stderr } = await server.run(main, args, {
@@ -69,7 +69,7 @@ describe('auth -c FILE', () => {
 
 describe('auth', () => {
   it('prints its version, whatever the settings', async () => {
-    // The other cases share a process. This one shows that the file runs as a program.
+    // The other cases share a process. This case shows that the file runs as a program.
     const { stdout, stderr } = await promisify(execFile)(process.execPath, [main, 'version'], {
       cwd: folder,
       env: programEnvironment,

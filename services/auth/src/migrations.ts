@@ -25,8 +25,8 @@ import { VERSION } from './version.ts'
 export const tasks: readonly AnyTask[] = [messageRequestTask, mailTask, smsTask, userCreatedTask, cleanUpTask]
 
 /**
- * The functions that policies of applications call, with a text that their bodies in supabase/auth have (reference: Functions
- * for policies). Its first versions lack this text, and know nothing of the claims as PostgREST sets them today.
+ * Functions that policies of applications call, with a text from their bodies in supabase/auth (reference: Functions for
+ * policies). Their first versions lack this text and do not support the claims as PostgREST sets them today.
  */
 const policyFunctions = {
   uid: 'request.jwt.claims',
@@ -35,11 +35,11 @@ const policyFunctions = {
   jwt: 'request.jwt.claims',
 } as const
 
-/** The roles of PostgREST in a database of Supabase. They call the functions, and have no right on any table. */
+/** The PostgREST roles in a Supabase database. They call the functions and have no right on any table. */
 const policyCallers: Callers = {
   roles: ['anon', 'authenticated', 'service_role'],
   functions: Object.keys(policyFunctions),
-  // An operator may have revoked rights that supabase/auth or its PostgreSQL image has granted.
+  // An operator may have revoked rights that supabase/auth or its PostgreSQL image had granted.
   keepsRights: hasUpstreamTables,
 }
 
@@ -65,12 +65,12 @@ export function serviceFunctions({
     release: VERSION,
     replacesOwnRelease: !isProduction,
     foreign: policyFunctions,
-    // Policies of an adopted database expect its own functions, with any result.
+    // Policies of an adopted database expect its own functions, with any result type.
     keepsForeign: hasUpstreamTables,
   }
 }
 
-/** The options of `migrate` and of the start: migrations and functions, then the queues of jobs, then the grants. */
+/** The options of `migrate` and of the start: migrations and functions, then job queues, then grants. */
 export function migrateOptions(config: DatabaseConfig): MigrateOptions {
   const names = authNames(config)
   const { migrationUrl: url, role, url: serviceUrl } = config.database
@@ -95,8 +95,8 @@ export function migrateOptions(config: DatabaseConfig): MigrateOptions {
 }
 
 /**
- * Makes or updates the queue of jobs, with its schema. The installation reads and runs the objects of the schema. A role that may
- * create schemas could make it first.
+ * Creates or updates the job queue with its schema. The installation runs objects of this schema, so the service creates the
+ * schema itself, before another role that may create schemas can do so.
  */
 export async function createJobQueue(db: Kysely<unknown>, config: DatabaseConfig): Promise<void> {
   const names = authNames(config)
@@ -106,21 +106,20 @@ export async function createJobQueue(db: Kysely<unknown>, config: DatabaseConfig
 }
 
 /**
- * As `migrateOptions`, for connections to PostgreSQL itself: an index that is made without a lock, and a lock
- * of a session, need a session of their own. A pooler either refuses the search path of such a connection or
- * drops it, which `requireFixedPath` finds.
+ * Like `migrateOptions`, for direct connections to PostgreSQL. Indexes created without a lock and session locks need a session of
+ * their own. A pooler refuses or drops the search path of such a connection, which `requireFixedPath` detects.
  */
 export function adoptOptions(config: DatabaseConfig): MigrateOptions {
   return { ...migrateOptions(config), hasSession: true }
 }
 
-/** @returns the migrations that were pending @throws Error where tables of supabase/auth hide their rows from AUTH_DB_ROLE */
+/** @returns the pending migrations @throws Error if tables of supabase/auth hide rows from AUTH_DB_ROLE */
 export async function migrateToLatest(config: DatabaseConfig): Promise<readonly string[]> {
   if (config.database.role !== undefined) await requireVisibleRows(config, config.database.role)
   return (await migrateAtStart(migrateOptions(config))).migrations
 }
 
-/** @throws Error when the service would work as a role from which row level security hides the rows of an adopted database */
+/** @throws Error if row-level security hides the rows of an adopted database from the role of the service */
 async function requireVisibleRows(config: DatabaseConfig, role: string): Promise<void> {
   const { url, names } = migrateOptions(config)
   const { rows } = await withDatabase({ url }, (db) =>
@@ -138,7 +137,7 @@ async function requireVisibleRows(config: DatabaseConfig, role: string): Promise
 
 /**
  * Creates the extension pgcrypto, unless the database has it (reference: Seed files).
- * @returns the statement for an administrator when it cannot be made
+ * @returns the statement for an administrator if the extension cannot be created
  */
 async function createPgcrypto(db: Kysely<unknown>): Promise<readonly string[]> {
   const { rows } = await sql<{ isMade: boolean; schema: string }>`

@@ -9,12 +9,12 @@ import type { AuthTables } from './database.ts'
 import { authNames, migrateOptions } from './migrations.ts'
 import { hasRelation, requireNoStrangers } from './schema/catalog.ts'
 
-/** No setting changes these limits. Tests give more time. */
+/** Not configurable. Tests use longer limits. */
 const LIMITS = { statementTimeoutMs: 10_000, lockTimeoutMs: 5_000 }
-/** The name of the queue's connections in PostgreSQL. A service that serves has one at all times. */
+/** The name of the queue's connections in PostgreSQL. A serving process always has one. */
 export const JOBS_APPLICATION = 'auth-jobs'
 
-/** Opens the database as the role of the service. Connections are made on demand. */
+/** Opens the database in the role of the service. Connections are opened on demand. */
 export function openAuthDatabase(
   config: AuthConfig,
   onConnectionError: (error: Error) => void,
@@ -24,7 +24,7 @@ export function openAuthDatabase(
     ...LIMITS,
     ...config.database,
     names: authNames(config),
-    // Triggers of applications on our tables run under this path, as Supabase gives it to the owner of these tables.
+    // Triggers of applications run with this path, which Supabase also gives the owner of these tables.
     searchPath: config.database.schema,
     applicationName: 'auth',
     timestamps: 'rfc3339',
@@ -33,7 +33,7 @@ export function openAuthDatabase(
   })
 }
 
-/** The job queue of the service. It connects when it is opened. */
+/** The job queue of the service, which `open` connects. */
 export function openAuthJobs(
   config: AuthConfig,
   options: Pick<JobsConfig, 'meter' | 'onError' | 'now' | 'payloadKeys'>,
@@ -50,11 +50,11 @@ export function openAuthJobs(
 }
 
 /**
- * The settings for the database that the service works on. In an adopted database, triggers and constraints of applications
- * expect users when codes are asked for, and applications read their errors, in every profile (reference: Adopting a database).
+ * Adapts the settings to the database. In an adopted database, triggers and constraints of applications expect users when codes
+ * are requested, and applications read their errors. This applies in every profile (reference: Adopting a database).
  */
 export async function fitToDatabase(config: AuthConfig, { db, names }: Database<AuthTables>): Promise<AuthConfig> {
-  // This table of supabase/auth stays where it is. With a prefix, the tables of the service stand beside the tables of others.
+  // This table of supabase/auth stays in its place. With a prefix, tables of others may exist in the schema.
   const isAdopted = names.prefix === '' && (await hasRelation(db, names.schema, 'schema_migrations'))
   if (!isAdopted) return config
   return {
@@ -64,7 +64,7 @@ export async function fitToDatabase(config: AuthConfig, { db, names }: Database<
 }
 
 /**
- * Checks who may create functions in the schema in which the service looks for names.
+ * Checks who may create functions in the schema in which the service looks up names.
  * @throws Error, with advice, if a role may that could not otherwise run code with the rights of the service
  */
 export async function expectOwnSchema(config: AuthConfig): Promise<void> {
@@ -72,7 +72,7 @@ export async function expectOwnSchema(config: AuthConfig): Promise<void> {
   await withDatabase(target, (db) => requireNoStrangers(db, target.names))
 }
 
-/** Resolves when the tables have the form of this release. @throws Error when migrations are pending */
+/** Resolves if the tables match this release. @throws Error if migrations are pending */
 export async function expectMigrations({ checks, names }: Database<AuthTables>): Promise<void> {
   const migrated = await isMigrated(checks, { names, sources: authMigrations, files: authFunctions })
   if (!migrated) throw new Error('migrations are pending: run auth migrate')

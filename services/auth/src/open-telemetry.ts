@@ -11,14 +11,14 @@ import type { AuthTables } from './database.ts'
 import type { PasswordHasherOptions } from './passwords/password-hasher.ts'
 import { VERSION } from './version.ts'
 
-/** The release stands in `service.version` and, as those of supabase/auth have it, in `auth.version` (reference: Traces). */
+/** The release is in `service.version` and, as in supabase/auth, in `auth.version` (reference: Traces). */
 export function openAuthTelemetry({ server }: Pick<AuthConfig, 'server'>): Promise<Telemetry> {
   const { serviceName } = server
   const resource = { 'service.name': serviceName, 'service.version': VERSION, 'auth.version': VERSION }
   return openTelemetry(server, { resource })
 }
 
-/** The log of a process. @throws Error naming the file when it cannot be written */
+/** The log of a process. @throws Error with the file name if the file cannot be written */
 export function createAuthLog({ server }: Pick<AuthConfig, 'server'>): ServiceLogger {
   return createServiceLog({ level: server.logLevel, file: server.logFile, base: { component: 'api' } })
 }
@@ -30,7 +30,7 @@ export function observeDatabase(meter: Meter, database: Database<AuthTables>, ta
   observeOutbox(meter, { db, writtenAt: 'created_at' })
 }
 
-/** Reports that a process serves, and its version. */
+/** Reports that the process serves, with its version. */
 export function observeProcess(meter: Meter): void {
   const running = meter.createObservableGauge('auth_running', { description: '1 while the process serves' })
   running.addCallback((result) => result.observe(1))
@@ -38,7 +38,7 @@ export function observeProcess(meter: Meter): void {
   version.addCallback((result) => result.observe(1, { version: VERSION }))
 }
 
-/** Counts hashes that are made and verified: when they are submitted, and when they are completed. */
+/** Counts password hashes that are created and verified, when submitted and when completed. */
 export function countHashing(meter: Meter): NonNullable<PasswordHasherOptions['onWork']> {
   const counters = {
     hash: {

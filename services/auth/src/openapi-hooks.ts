@@ -13,11 +13,11 @@ const Metadata = (name: string) =>
     name: z.literal(name),
     ip_address: z.string().meta({ description: 'The address of the client; empty where none is known' }),
   })
-/** Members that only the profile supabase sends. */
+/** Members that are sent only in the profile supabase. */
 const sentBySupabase = (name: string) => ({ metadata: Metadata(name).optional() })
 const NewUser = (name: string) => z.strictObject({ metadata: Metadata(name), user: UserView })
 
-/** The payload of each hook, and the answer of a hook that does not refuse (reference: Hooks). */
+/** The payload of each hook, and the response if the hook does not refuse (reference: Hooks). */
 export const hookMessages = {
   CUSTOM_ACCESS_TOKEN: {
     summary: 'Write the claims of an access token',
@@ -98,7 +98,7 @@ export const hookMessages = {
   AFTER_USER_CREATED: { summary: 'Hear of a new user', payload: NewUser('after-user-created'), answer: Empty },
 } as const satisfies Readonly<Record<HookName, { summary: string; payload: z.ZodType; answer: z.ZodType }>>
 
-/** The requests to hooks, for the API document, by their names. */
+/** The requests to hooks, by name, for the API document. */
 export function describeHooks(): Json {
   return Object.fromEntries(
     Object.entries(hookMessages).map(([hook, { summary, payload, answer }]) => {
@@ -154,7 +154,7 @@ const SIGNATURE_HEADERS = [
 
 const JsonObject = z.record(z.string(), z.unknown())
 
-/** A schema whose references lead to the named schemas of the document. */
+/** A JSON schema with references to the named schemas of the document. */
 function toSchema(schema: z.ZodType): Json {
   const { $schema: _$schema, $defs: _$defs, ...jsonSchema } = z.toJSONSchema(schema, { io: 'output' })
   return JsonObject.parse(JSON.parse(JSON.stringify(jsonSchema).replaceAll('"#/$defs/', '"#/components/schemas/')))

@@ -2,9 +2,9 @@ import { inlineSchemas } from '@trestle/testing/inline-schemas.ts'
 import { describe, expect, it } from 'vitest'
 import { buildOpenApi } from './openapi.ts'
 
-/** The document as clients read it. Building it takes longer than each test. */
+/** The document as clients read it. Built once, because building is slower than each test. */
 const document = JSON.parse(JSON.stringify(await buildOpenApi()))
-/** The same, with each schema in the place of its references. */
+/** The same document with references replaced by their schemas. */
 const inlined = JSON.parse(inlineSchemas(document))
 
 describe('buildOpenApi', () => {

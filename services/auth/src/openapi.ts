@@ -29,7 +29,7 @@ import { createRateLimits } from './rate-limits/rate-limits.ts'
 import { needs, withTexts } from './requests/fields.ts'
 import { createEncryptionKeys, deriveServerKeys } from './secrets/encrypted-secret.ts'
 
-/** The API document, from the schemas of the routes. Opens nothing and calls nothing. */
+/** Builds the API document from the schemas of the routes, without connections. */
 export async function buildOpenApi(): Promise<object> {
   const app = await buildApp(createDocumentDeps())
   await app.ready()
@@ -37,13 +37,13 @@ export async function buildOpenApi(): Promise<object> {
   await app.close()
   orderSchemas(document)
   describeRequests(document)
-  // A member that is null counts as absent (reference: Request bodies).
+  // A `null` member counts as absent (reference: Request bodies).
   const complete = completeDocument(allowNull(document), { ...documentNotes, webhooks: describeHooks() })
   addWrongMethod(complete)
   return complete
 }
 
-/** The schemas that several routes share, in the order of the document, independent of the order in which files are loaded. */
+/** Schemas of several routes, in document order, which does not depend on the loading order of files. */
 const SHARED_SCHEMAS = [
   ...['AuthError', 'Identity', 'Factor', 'User', 'ListedUser', 'AuditEntry', 'Passkey', 'ListedSession', 'Limit'],
   ...['Session', 'SigningKey', 'Operator', 'Message', 'Reason'],
@@ -136,10 +136,10 @@ const FORMS: Readonly<Record<string, (schema: DocumentPart) => Json>> = {
     textsOf(schema, { captcha_token: { type: 'string', description: 'The token of the captcha' } }),
   finishProviderSignInByForm: (schema) => textsOf(schema),
   finishProviderSignInAtOwnAddressByForm: (schema) => textsOf(schema),
-  // The confirmation page posts the members of its link, so the form has no email and no phone.
+  // The form of the confirmation page posts the link's members, so it has no email and no phone.
   verifyCode: ({ properties }) => {
     const { token, token_hash, redirect_to } = asPart(properties)
-    // Any type is accepted: the redirect has the error.
+    // Any type is accepted, because the error is in the redirect.
     const members = { type: { type: 'string', minLength: 1 }, token, token_hash, redirect_to }
     return {
       type: 'object',
@@ -151,9 +151,9 @@ const FORMS: Readonly<Record<string, (schema: DocumentPart) => Json>> = {
 }
 
 /**
- * Describes the inputs beside JSON objects: forms, null, and empty parameters of a query (reference: Request bodies).
+ * Describes inputs other than JSON objects: forms, null, and empty query parameters (reference: Request bodies).
  * @param document is changed
- * @throws Error when a route takes forms that FORMS does not describe
+ * @throws Error if a route accepts a form that FORMS does not describe
  */
 function describeRequests(document: object): void {
   for (const { part } of listOperations(document)) {
@@ -168,7 +168,7 @@ function describeParameter(parameter: DocumentPart): void {
   if (parameter.in === 'query' && parameter.required !== true) parameter.allowEmptyValue = true
 }
 
-/** A body that is null counts as one without members, which some forms of a body are. */
+/** A `null` body counts as an empty object, which some alternatives of a body allow. */
 function describeNull({ requestBody }: DocumentPart): void {
   const schema = asPart(asPart(asPart(asPart(requestBody).content)[JSON_TYPE]).schema)
   const forms = [...listOf(schema.anyOf), ...listOf(schema.oneOf)].map(asPart)
@@ -185,7 +185,7 @@ function describeForm({ operationId, requestBody }: DocumentPart): void {
   content[FORM] = { schema: formOf(asPart(asPart(form).schema)) }
 }
 
-/** The texts of a JSON body, which are all that a form can hold. */
+/** The text members of a JSON body. A form can contain only these. */
 function textsOf({ properties, anyOf }: DocumentPart, more: Json = {}): Json {
   const texts = Object.entries(asPart(properties)).filter(([, member]) => asPart(member).type === 'string')
   return {
@@ -195,7 +195,7 @@ function textsOf({ properties, anyOf }: DocumentPart, more: Json = {}): Json {
   }
 }
 
-/** Adds the answer to a method that a URL does not have. @param document a complete one, which is changed */
+/** Adds the response for a method that a URL does not have. @param document the complete document, which is changed */
 function addWrongMethod(document: object): void {
   const { headers, responses } = asPart(Reflect.get(document, 'components'))
   const { Error404: missing } = asPart(responses)
@@ -228,7 +228,7 @@ const tags = [
   { name: 'Service', description: 'Health, settings and keys of the service.' },
 ]
 
-/** Operations that look for users of an audience, or end a flow at a page. */
+/** Operations that look up users in an audience, or that end a flow at a page. */
 const WITH_AUDIENCE: ReadonlySet<string> = new Set([
   ...['signUp', 'sendOneTimeCode', 'sendMagicLink', 'recoverAccount', 'resendMessage', 'verifyCode', 'followMailLink'],
   ...['createSession', 'getUser', 'updateUser', 'unlinkIdentity', 'inviteUser', 'generateLink', 'listUsers'],
@@ -248,7 +248,7 @@ const WITH_REDIRECT: ReadonlySet<string> = new Set([
   'generateSignInLink',
 ])
 
-/** The texts of the API document beside the schemas of the routes. test/document-examples.long.test.ts writes the examples. */
+/** The texts of the API document outside the route schemas. test/document-examples.long.test.ts writes the examples. */
 export const documentNotes: DocumentNotes = {
   servers: [{ url: '/', description: 'This process' }],
   tags,
@@ -338,7 +338,7 @@ function answerHeaders(operation: DocumentedOperation, status: string): Record<s
       }),
     ...(status === '200' && LISTS.has(operationId) && listHeaders),
     ...(status === '200' && OPERATOR_LISTS.has(operationId) && { Link: listHeaders.Link }),
-    // A request may fail for another reason once its redirect is refused. Errors are described once for all operations.
+    // A request with a refused redirect may also fail for another reason. Errors are described once.
     ...((status < '400' ? WITH_REDIRECT.has(operationId) : status !== '431' && tag !== 'Service') && {
       'X-Redirect-Refused': {
         description: 'Which rule refused the redirect of the request, and where the redirect was named.',

@@ -1,7 +1,6 @@
 import { defineError } from '@trestle/common/errors/define-error.ts'
 
-// The part of the catalogue about wrong requests, beginning with the body (reference: Error codes). Other parts are listed in
-// errors.ts.
+// Errors about invalid requests (reference: Error codes). The other errors are in errors.ts.
 
 const invalid = (message: string) => defineError(400, 'validation_failed', message)
 
@@ -9,7 +8,7 @@ interface Limit {
   readonly max: number
 }
 
-/** A field, its names joined by dots, and its problem. `field` is empty for the whole. */
+/** The path of a field, joined by dots, and its problem. `field` is empty for the whole body. */
 interface FieldProblem {
   readonly field: string
   readonly problem: string

@@ -35,7 +35,7 @@ const jwks = Object.fromEntries(
   await Promise.all(SIGNING_ALGORITHMS.map(async (alg) => [alg, await generateSigningKey(alg, alg)] as const)),
 )
 
-/** A key ring with one key. */
+/** Returns a function that finds only this key. */
 const only = (key: SigningKey) => (kid: string | undefined) => (kid === key.kid ? key : undefined)
 const verify = (key: SigningKey, token: string, at = now) => verifyAccessToken(only(key), token, at)
 const part = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url')
@@ -44,7 +44,7 @@ describe.each(Object.entries(jwks))('a token signed with %s', (alg, privateJwk) 
   const key = importSigningKey(privateJwk)
   const token = signAccessToken(key, claims)
   const { key_ops: _operations, ...members } = privateJwk
-  // The casts drop `readonly`, which the types of jose lack.
+  // The casts remove `readonly`, which the types of jose do not have.
   const shown = (key.publicJwk ?? members) as JWK
   const theirs = () => importJWK(members as JWK, alg)
 

@@ -5,24 +5,24 @@ import type { SigningKey } from './signing-key.ts'
 /** One way in which a session was authenticated, and when. */
 export interface AuthenticationMethod {
   readonly method: string
-  /** Epoch seconds. */
+  /** Seconds since 1970. */
   readonly timestamp: number
 }
 
-/** The assurance level of a session: `aal2` once a second factor was shown. */
+/** The assurance level of a session. It is `aal2` after the user has used a second factor. */
 export type AssuranceLevel = 'aal1' | 'aal2'
 
-/** The claims of an access token, in the order of writing. Times are seconds since 1970 (reference: Access tokens). */
+/** The claims of an access token in the written order. Times are seconds since 1970 (reference: Access tokens). */
 export interface AccessTokenClaims {
-  /** Undefined where tokens have no issuer. */
+  /** `undefined` if tokens carry no `iss` claim. */
   readonly iss: string | undefined
   readonly sub: string
   readonly aud: string
-  /** Epoch seconds, as `exp`. */
+  /** Seconds since 1970. */
   readonly iat: number
   readonly exp: number
   readonly email: string
-  /** Only where nobody has confirmed the address, so that services that take it for an identity refuse the token. */
+  /** Present only if the address is unconfirmed. Services that identify users by email can then refuse the token. */
   readonly email_verified?: false
   readonly phone: string
   readonly app_metadata: Readonly<Record<string, unknown>>
@@ -35,10 +35,10 @@ export interface AccessTokenClaims {
   readonly is_anonymous: boolean
 }
 
-/** The claims of a token that verified. Tokens of operators may lack any of them. */
+/** The claims of a verified token. Tokens of operators may lack any of these claims. */
 export type VerifiedClaims = Readonly<Record<string, unknown>>
 
-/** Whether a token verified. Clients see `reason`, so it names no key. */
+/** Whether a token is valid. Clients see `reason`, so it does not name a key. */
 export type Verification =
   | { readonly verdict: 'valid'; readonly claims: VerifiedClaims }
   | { readonly verdict: 'invalid'; readonly reason: string }
@@ -51,7 +51,7 @@ export function signAccessToken(key: SigningKey, claims: object): string {
   return `${data}.${key.sign(data)}`
 }
 
-/** Verifies form, signature and times, in this order. The caller decides which user the token is for. */
+/** Verifies form, signature and times, in this order. The caller must find the user of the token. */
 export function verifyAccessToken(findKey: FindKey, token: string, now: Date): Verification {
   const [header, payload, signature, ...rest] = token.split('.')
   if (header === undefined || payload === undefined || signature === undefined || rest.length > 0) {
@@ -61,10 +61,10 @@ export function verifyAccessToken(findKey: FindKey, token: string, now: Date): V
   if (typeof alg !== 'string' || !(kid === undefined || typeof kid === 'string')) {
     return toInvalid(JWT_PROBLEMS.header)
   }
-  // RFC 7515, section 4.1.11: a token with an extension in `crit` that is not understood is invalid. None is understood.
+  // RFC 7515, section 4.1.11: a token with an unknown extension in `crit` is invalid. This service supports no extension.
   if (crit !== undefined) return toInvalid(JWT_PROBLEMS.extension)
   const key = findKey(kid, alg)
-  // The key decides the algorithm, never the token. So `none` and mixed-up algorithms end here.
+  // Use the algorithm of the key and ignore `alg` in the token. This rejects `none` and algorithm confusion.
   if (key === undefined || key.alg !== alg) return toInvalid(JWT_PROBLEMS.key)
   const signatureBytes = decodePart(signature)
   if (signatureBytes === undefined || !key.verify(`${header}.${payload}`, signatureBytes)) {
@@ -76,7 +76,7 @@ export function verifyAccessToken(findKey: FindKey, token: string, now: Date): V
   return problem === undefined ? { verdict: 'valid', claims } : toInvalid(problem)
 }
 
-/** Whether verified claims are still within their times. */
+/** Returns whether verified claims have not expired and are already valid (`nbf`). */
 export function isCurrent(claims: VerifiedClaims, now: Date): boolean {
   return timeProblem(claims, now.getTime() / 1_000) === undefined
 }
@@ -87,7 +87,7 @@ function timeProblem({ exp, nbf }: VerifiedClaims, nowSeconds: number): string |
   return undefined
 }
 
-/** JSON can spell infinity: a token with `exp` of 1e999 would never expire. */
+/** Returns whether a value is a finite number. JSON can express infinity: a token with an `exp` of 1e999 would never expire. */
 function isTime(value: unknown): value is number {
   return Number.isFinite(value)
 }
@@ -96,7 +96,7 @@ function toInvalid(reason: string): Verification {
   return { verdict: 'invalid', reason }
 }
 
-/** The JSON object of one part of a token; undefined when it is not one. */
+/** Returns the JSON object in one part of a token, or `undefined` if the part contains no JSON object. */
 function parsePart(part: string): Readonly<Record<string, unknown>> | undefined {
   const bytes = decodePart(part)
   if (bytes === undefined) return undefined
@@ -113,8 +113,8 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
 }
 
 /**
- * Decodes one part of a token. Undefined for any other spelling than the canonical base64url: Node skips
- * foreign characters, takes plain base64 and ignores bits that are left over.
+ * Decodes one part of a token. Returns `undefined` unless it is canonical base64url. Node.js skips foreign characters, accepts
+ * plain base64 and ignores surplus bits.
  */
 function decodePart(part: string): Buffer | undefined {
   const bytes = Buffer.from(part, 'base64url')
@@ -123,32 +123,32 @@ function decodePart(part: string): Buffer | undefined {
 
 export type TokenRules = Pick<CompatibilityOptions, 'headBytesMax'>
 
-/** Room for the request line and the other headers of a request. */
+/** Bytes reserved for the request line and all other headers. */
 const OTHER_BYTES = 2_048
-/** Room for the header and the signature of a token by any key. */
+/** Bytes reserved for the header and the signature of a token, for every kind of key. */
 const FRAME_BYTES = 1_024
 
-/** The claims of a token that fits in a header, and the members of `user_metadata` that it has no room for. */
+/** The claims of a token that fits in a header, and the members of `user_metadata` that were removed to make it fit. */
 interface FittedClaims {
   readonly claims: object
-  /** Names alone: the values are personal. */
+  /** Contains only the names, because the values are personal data. */
   readonly leftOut: readonly string[]
 }
 
-/** The most bytes of claims, as JSON, with which a request can carry their token. */
+/** Returns the maximum size of the claims as JSON, in bytes, so that a request can carry the token. */
 function claimsBytesMax({ headBytesMax }: TokenRules): number {
-  // base64url makes four characters of three bytes.
+  // base64url encodes three bytes as four characters.
   return Math.floor(((headBytesMax - OTHER_BYTES - FRAME_BYTES) * 3) / 4)
 }
 
-/** Whether claims fit in a header, at least without their `user_metadata`. */
+/** Returns whether the claims fit in a header, at least without their `user_metadata`. */
 export function canFit(rules: TokenRules, claims: object): boolean {
   return jsonBytes({ ...claims, user_metadata: {} }) <= claimsBytesMax(rules)
 }
 
 /**
- * Returns the claims of a token that a request can carry. While the claims are too large, members of `user_metadata` are left
- * out, the longest first. No server reads a token that is too large, so the user could not even shorten the metadata.
+ * The claims of a token that a request can carry. While the claims are too large, removes members of `user_metadata`, the longest
+ * first. No server accepts a token that is too large. So the user could not even send the request to shorten the metadata.
  */
 export function fitClaims(rules: TokenRules, claims: object): FittedClaims {
   const metadata: unknown = Reflect.get(claims, 'user_metadata')
@@ -165,7 +165,7 @@ export function fitClaims(rules: TokenRules, claims: object): FittedClaims {
   return { claims: { ...claims, user_metadata: Object.fromEntries(kept) }, leftOut }
 }
 
-/** The names of members with the bytes that each takes as JSON, without its comma. */
+/** Returns the names of members, largest first, with the size of each member as JSON in bytes, without its comma. */
 function longestFirst(members: object): readonly (readonly [name: string, bytes: number])[] {
   const sized = Object.entries(members).map(([name, value]) => [name, jsonBytes({ [name]: value }) - 2] as const)
   return sized.toSorted(([, a], [, b]) => b - a)

@@ -45,7 +45,6 @@ interface Changes {
   readonly keys?: readonly PrivateJwk[]
   readonly settings?: Readonly<Record<string, string>>
   readonly encryption?: typeof encryptionKeys
-  /** Takes the warnings. */
   readonly warn?: (line: object) => void
 }
 
@@ -209,7 +208,7 @@ describe('rotation', () => {
     ).toEqual(['first', 'second'])
     await setState('first', 'retired', new Date(Date.now() - 1_000))
     await ring.load()
-    // Also for a token that this process has verified before.
+    // Check this for cached tokens too.
     expect(ring.verify(old, now)).toEqual({
       verdict: 'invalid',
       reason: 'token is unverifiable: unrecognized key or algorithm',

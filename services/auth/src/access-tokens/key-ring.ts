@@ -31,18 +31,18 @@ import {
   type StoredSigningKey,
 } from './signing-key-repository.ts'
 
-/** Signs and verifies the access tokens of a process. Knows only JWT_SECRET until `load` has read the table. */
+/** Signs and verifies the access tokens of a process. Until `load` has read the table, it only has the key of `JWT_SECRET`. */
 export interface KeyRing {
   sign(claims: object): string
   verify(token: string, now: Date): Verification
   publicJwks(): readonly PublicJwk[]
   /**
-   * Fills the table from JWT_KEYS and reads it.
-   * @throws Error when a key does not decrypt, when the table has another key under a kid of JWT_KEYS, or when the active key has
-   * a refused algorithm
+   * Inserts the keys of `JWT_KEYS` into the table and reads the table.
+   * @throws Error if a key cannot be decrypted, if the table contains another key with a kid of `JWT_KEYS`, or if the algorithm
+   * of the active key is refused
    */
   load(): Promise<void>
-  /** Reads the table every 5 s, so that a rotation reaches all processes. A failure leaves the keys as they are. */
+  /** Reads the table every 5 s, so that a key rotation reaches all processes. If reading fails, the keys stay unchanged. */
   startPolling(onError: (error: Error) => void): void
   stopPolling(): void
 }
@@ -54,12 +54,12 @@ interface KeyRingOptions extends Encryption {
   readonly logger: { warn(line: object, text: string): void }
 }
 
-/** The time between two reads of the table, in milliseconds: after it every process knows of a change. */
+/** The time between two reads of the table, in milliseconds. After this time every process has the current keys. */
 export const POLL_MS = 5_000
 const VERIFIED_TOKENS_MAX = 10_000
 const VERIFIED_CHARACTERS_MAX = 16 * 1024 * 1024
 
-/** The key ring of a process. It caches the claims of verified tokens until they expire or the keys change. */
+/** Creates the key ring of a process. It caches the claims of verified tokens until the tokens expire or the keys change. */
 export function createKeyRing(options: KeyRingOptions): KeyRing {
   const { db, jwt, tokenRules, logger, encryptionKeys } = options
   const secretKey = secretSigningKey(jwt.secret, jwt.secretKeyId)
@@ -117,7 +117,7 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
   }
 }
 
-/** Adds the keys of JWT_KEYS that the table lacks. The signing key of the setting signs at once only where no key does. */
+/** Inserts the keys of `JWT_KEYS` that the table lacks. A new key becomes active immediately only if no other key is active. */
 async function insertSeedKeys({ db, jwt, ...encryption }: KeyRingOptions): Promise<void> {
   if (jwt.seedKeys.length === 0) return
   await db.transaction().execute(async (trx) => {
@@ -129,7 +129,7 @@ async function insertSeedKeys({ db, jwt, ...encryption }: KeyRingOptions): Promi
   })
 }
 
-/** Requires that no key was exchanged under its old kid, since verifiers that know the old key would refuse new tokens. */
+/** Checks that the key with an old kid was not replaced. Verifiers that have the old key would refuse new tokens. */
 function expectSameKey(jwk: PrivateJwk, { find }: KeySet): void {
   const key = importSigningKey(jwk)
   const known = find(jwk.kid, key.alg)
@@ -137,26 +137,26 @@ function expectSameKey(jwk: PrivateJwk, { find }: KeySet): void {
   throw new Error(`AUTH_JWT_KEYS has another key under the kid "${jwk.kid}" than the database: give it a new kid`)
 }
 
-/** How long clients may cache the key set, in seconds. A key that is younger cannot be promoted yet. */
+/** The time for which clients may cache the key set, in seconds. A key younger than this cannot be promoted. */
 export const JWKS_MAX_AGE_SECONDS = 600
 
-/** The keys of access tokens at one moment. */
+/** The keys of access tokens at one point in time. */
 interface KeySet {
   readonly signer: SigningKey
   readonly find: FindKey
-  /** The keys with which other services verify tokens: only asymmetric keys. */
+  /** The keys with which other services verify tokens. Contains only asymmetric keys. */
   readonly publicJwks: readonly PublicJwk[]
 }
 
 interface KeySetOptions {
-  /** HS256 with JWT_SECRET: signs while no key is active, and always verifies (reference: Signing keys). */
+  /** The HS256 key of `JWT_SECRET`. It signs while no key is active, and it always verifies (reference: Signing keys). */
   readonly secretKey: SigningKey
   readonly stored: readonly { readonly key: SigningKey; readonly state: SigningKeyState }[]
-  /** JWT_VALID_METHODS; undefined allows the algorithms of the keys. */
+  /** The setting `JWT_VALID_METHODS`. If it is `undefined`, the algorithms of the keys are allowed. */
   readonly validMethods: readonly string[] | undefined
 }
 
-/** The active key signs, or JWT_SECRET where no key is active. JWT_SECRET also verifies HS256 tokens without a known `kid`. */
+/** The active key signs, otherwise `JWT_SECRET`, which also verifies HS256 tokens without a known `kid`. */
 function createKeySet({ secretKey, stored, validMethods }: KeySetOptions): KeySet {
   const byKid = new Map(stored.map(({ key }) => [key.kid, key]))
   return {
@@ -170,7 +170,7 @@ function createKeySet({ secretKey, stored, validMethods }: KeySetOptions): KeySe
   }
 }
 
-/** Requires that JWT_VALID_METHODS has an algorithm. Otherwise the service would refuse its own tokens. @throws Error */
+/** Requires an algorithm in `JWT_VALID_METHODS`, so that the service accepts its own tokens. @throws Error otherwise */
 export function requireValidMethod({ validMethods }: Pick<KeySetOptions, 'validMethods'>, alg: string): void {
   if (validMethods?.includes(alg) === false) throw new Error(`AUTH_JWT_VALID_METHODS must contain ${alg}`)
 }

@@ -18,7 +18,7 @@ import {
   type SigningKeyStatus,
 } from './signing-key.ts'
 
-/** A key that signs or verifies, as the table holds it. Its private part is encrypted. */
+/** A key that signs or verifies, as it is stored in the table. Its private part is encrypted. */
 export interface StoredSigningKey {
   readonly kid: string
   readonly state: SigningKeyState
@@ -29,8 +29,8 @@ export interface StoredSigningKey {
 const stillVerifies = sql<boolean>`coalesce(retire_at > clock_timestamp(), true)`
 
 /**
- * Lists the keys that sign or verify at present, oldest first: at most 100. Where there are more, the newest keys that have never
- * signed are left out, since no token needs them.
+ * Lists the keys that currently sign or verify, oldest first, at most 100. If there are more, omits the newest keys that have
+ * never signed, because no token needs them.
  */
 export async function listSigningKeys(db: Db): Promise<StoredSigningKey[]> {
   const needed = db
@@ -51,23 +51,22 @@ export async function listSigningKeyStatus(db: Db): Promise<SigningKeyStatus[]> 
   return rows.map(toStatus)
 }
 
-/** Finds a key in any state, also one that no longer verifies. Undefined when no key ever had the kid. */
+/** Finds a key in any state, including keys that no longer verify. Returns `undefined` if no key ever had the kid. */
 export async function findSigningKeyStatus(db: Db, kid: string): Promise<SigningKeyStatus | undefined> {
   const row = await selectStatus(db).where('kid', '=', kid).executeTakeFirst()
   return row && toStatus(row)
 }
 
-/** Finds a key that a change has just found or made, as it is now. @throws Error when there is none */
+/** Returns the current state of a key that the caller has just found or inserted. @throws Error if the key does not exist */
 export async function getSigningKeyStatus(trx: Trx, kid: string): Promise<SigningKeyStatus> {
   return toStatus(await selectStatus(trx).where('kid', '=', kid).executeTakeFirstOrThrow())
 }
 
-/** Locks the keys for a change. All processes change them one after the other. Readers do not wait. */
+/** Locks the keys for a change. Processes change keys one after the other. Readers do not wait. */
 export async function lockSigningKeys(trx: Trx): Promise<void> {
   await sql`LOCK TABLE ${sql.table('signing_keys')} IN SHARE ROW EXCLUSIVE MODE`.execute(trx)
 }
 
-/** A key that is about to be inserted. `publicJwk` is null for a symmetric key, which the key set must not show. */
 interface NewSigningKey {
   readonly kid: string
   readonly alg: SigningAlgorithm
@@ -75,7 +74,7 @@ interface NewSigningKey {
   readonly publicJwk: PublicJwk | null
 }
 
-/** Inserts a key. False when a key of any state has the kid, since a kid is never used twice. */
+/** Inserts a key. Returns `false` if a key in any state has the kid, because a kid is never reused. */
 export async function insertSigningKey(
   trx: Trx,
   { kid, alg, encrypted, publicJwk }: NewSigningKey,
@@ -89,13 +88,13 @@ export async function insertSigningKey(
   return (numInsertedOrUpdatedRows ?? 0n) > 0n
 }
 
-/** Finds the kid of the key that signs; undefined when JWT_SECRET signs. */
+/** Returns the kid of the active key, or `undefined` if `JWT_SECRET` signs. */
 export async function findActiveKid(trx: Trx): Promise<string | undefined> {
   const row = await trx.selectFrom('signing_keys').select('kid').where('state', '=', 'active').executeTakeFirst()
   return row?.kid
 }
 
-/** Makes a key active. No other key may be active. */
+/** Makes a key active. The caller must ensure that no other key is active. */
 export async function updateKeyToActive(trx: Trx, kid: string): Promise<void> {
   await trx.updateTable('signing_keys').set({ state: 'active', retire_at: null }).where('kid', '=', kid).execute()
 }
@@ -103,12 +102,12 @@ export async function updateKeyToActive(trx: Trx, kid: string): Promise<void> {
 /** Other processes sign with the old key until they read the table again and finish their requests. */
 const LAG_SECONDS = 60
 
-/** How many seconds a key must verify after it has signed. @param jwt the lifetime of access tokens */
+/** The number of seconds for which a key must still verify after it stops signing. @param jwt the lifetime of access tokens */
 export function retiredVerifySeconds({ lifetimeSeconds }: { readonly lifetimeSeconds: number }): number {
   return lifetimeSeconds + LAG_SECONDS
 }
 
-/** Retires a key, which verifies for so many seconds more. @returns until when (RFC 3339) @throws Error when there is none */
+/** Retires a key after `verifySeconds`. @returns when it stops verifying (RFC 3339) @throws Error if it does not exist */
 export async function updateKeyToRetired(trx: Trx, kid: string, verifySeconds: number): Promise<string> {
   const { until } = await trx
     .updateTable('signing_keys')
@@ -137,14 +136,14 @@ function toState(text: string): SigningKeyState {
   return state
 }
 
-/** Encrypts a private key for its row. @throws Error when the key cannot sign */
+/** Encrypts a private key for its row. @throws Error if the key cannot sign */
 export function encryptSigningKey(encryption: Encryption, jwk: PrivateJwk): NewSigningKey {
   const { alg, publicJwk } = importSigningKey(jwk)
   const text = JSON.stringify({ ...jwk, alg })
   return { kid: jwk.kid, alg, encrypted: encryptSecret(encryption, jwk.kid, text), publicJwk }
 }
 
-/** Opens the key of a row. @throws Error that names the settings, one of which must be wrong */
+/** Decrypts the key of a row. @throws Error that names the possibly wrong settings */
 export function decryptSigningKey(
   encryptionKeys: EncryptionKeys,
   { kid, encrypted }: Pick<StoredSigningKey, 'kid' | 'encrypted'>,

@@ -52,7 +52,7 @@ it('writes integers in the shortest form of DER', () => {
   expect(toDer(Buffer.alloc(64), 32)?.toString('hex')).toBe('3006020100020100')
 })
 
-/** Small integers: zeros, and a few bytes at the end. */
+/** Generates small integers: leading zeros, and a few bytes at the end. */
 function sparse(size: number) {
   return fc.uint8Array({ maxLength: 3 }).map((end) => Uint8Array.from([...Array(size - end.length).fill(0), ...end]))
 }

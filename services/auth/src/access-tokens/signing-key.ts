@@ -17,20 +17,20 @@ import { equalSecrets } from '../secrets/encrypted-secret.ts'
 /** The algorithms that this service signs with (RFC 7518 section 3.1, RFC 8037). */
 export const SIGNING_ALGORITHMS = ['ES256', 'EdDSA', 'RS256', 'HS256', 'ES512', 'RS512'] as const
 
-/** An algorithm of `SIGNING_ALGORITHMS`. A token whose header names another one is refused. */
+/** An algorithm of `SIGNING_ALGORITHMS`. A token with another algorithm in its header is refused. */
 export type SigningAlgorithm = (typeof SIGNING_ALGORITHMS)[number]
 
-/** The id of a new key. Keys of JWT_KEYS may have ids of another form. */
+/** The format of the id of a new key. Keys of `JWT_KEYS` may have ids in another format. */
 export const KID: RegExp = /^[\w.:-]{1,128}$/
 
-/** A private JWK as JWT_KEYS and the table hold it. */
+/** A private JWK as in `JWT_KEYS` and in the table. */
 export interface PrivateJwk extends JsonWebKey {
   readonly kid: string
   readonly alg?: string
   readonly key_ops?: readonly string[]
 }
 
-/** Checks the members that this service reads. node:crypto checks the others when the key is imported. */
+/** The schema of the members that this service reads. `node:crypto` checks the other members when the key is imported. */
 const JwkMembers = z.looseObject({
   kty: z.string(),
   kid: z.string().min(1).max(128),
@@ -38,10 +38,9 @@ const JwkMembers = z.looseObject({
   key_ops: z.array(z.string()).optional(),
 })
 
-/** Checks that a value has the members of a private JWK. `importSigningKey` checks that the key can sign. */
 export const PrivateJwk = z.custom<PrivateJwk>((value) => JwkMembers.safeParse(value).success)
 
-/** A public JWK as /.well-known/jwks.json shows it. */
+/** A public JWK as in `/.well-known/jwks.json`. */
 export interface PublicJwk extends JsonWebKey {
   readonly kid: string
   readonly alg: SigningAlgorithm
@@ -50,33 +49,33 @@ export interface PublicJwk extends JsonWebKey {
 }
 
 export interface SigningKey {
-  /** Undefined for JWT_SECRET without JWT_KEY_ID. */
+  /** `undefined` for `JWT_SECRET` without `JWT_KEY_ID`. */
   readonly kid: string | undefined
   readonly alg: SigningAlgorithm
-  /** The first part of every token that this key signs: its JOSE header, base64url. */
+  /** The first part of every token that this key signs: its JOSE header in base64url. */
   readonly header: string
-  /** Null for a symmetric key, which nobody else may see. */
+  /** `null` for a symmetric key, which must stay secret. */
   readonly publicJwk: PublicJwk | null
-  /** The base64url signature of a token's first two parts. */
+  /** Returns the base64url signature of a token's first two parts. */
   sign(data: string): string
   verify(data: string, signature: Buffer): boolean
 }
 
 const HASHES = { RS256: 'sha256', RS512: 'sha512', ES256: 'sha256', ES512: 'sha512', EdDSA: null } as const
 type AsymmetricAlgorithm = keyof typeof HASHES
-/** Bytes of each of the two integers of an ECDSA signature. */
+/** The size of each of the two integers of an ECDSA signature, in bytes. */
 const INTEGER_BYTES = { ES256: 32, ES512: 66 } as const
 
-/** The least that RFC 7518 requires (sections 3.2 and 3.3). */
+/** The minimum that RFC 7518 requires (sections 3.2 and 3.3). */
 const SECRET_BYTES_MIN = 32
 const MODULUS_BITS_MIN = 2_048
 
-/** HS256 with the bytes of JWT_SECRET. */
+/** Returns an HS256 key with the bytes of `JWT_SECRET`. */
 export function secretSigningKey(secret: string, kid: string | undefined): SigningKey {
   return symmetricKey(createSecretKey(secret, 'utf8'), kid)
 }
 
-/** The key of a private JWK. @throws Error when it is not private, is weak or has an unsupported algorithm */
+/** Imports the key of a private JWK. @throws Error if the key is not private, is weak or has an unsupported algorithm */
 export function importSigningKey(jwk: PrivateJwk): SigningKey {
   const alg = algorithmOf(jwk)
   if (alg === 'HS256') return symmetricKey(importSecret(jwk), jwk.kid)
@@ -91,7 +90,7 @@ export function importSigningKey(jwk: PrivateJwk): SigningKey {
     publicJwk: { ...publicKey.export({ format: 'jwk' }), kid: jwk.kid, alg, use: 'sig', key_ops: ['verify'] },
     ...createSigner(alg, privateKey, publicKey),
   }
-  // node:crypto does not check that the parts of a JWK belong together.
+  // `node:crypto` does not check that the private and the public part of a JWK belong together.
   if (!key.verify('', Buffer.from(key.sign(''), 'base64url'))) throw new Error(`key ${jwk.kid} does not fit together`)
   return key
 }
@@ -155,7 +154,7 @@ function symmetricKey(key: KeyObject, kid: string | undefined): SigningKey {
   }
 }
 
-/** The algorithm that a JWK names, else the default of its type (reference: Signing keys). */
+/** Returns the algorithm that a JWK names, otherwise the default of its type (reference: Signing keys). */
 function algorithmOf(jwk: PrivateJwk): AsymmetricAlgorithm | 'HS256' {
   const allowed = allowedAlgorithms(jwk)
   if (jwk.alg === undefined && allowed[0] !== undefined) return allowed[0]
@@ -176,18 +175,18 @@ function headerPart(alg: SigningAlgorithm, kid: string | undefined): string {
   return Buffer.from(JSON.stringify({ alg, typ: 'JWT', kid })).toString('base64url')
 }
 
-// An ECDSA signature has two forms. JWS has the two integers side by side; OpenSSL works with DER (RFC 3279, section 2.2.3).
-// Node.js can convert (`dsaEncoding: 'ieee-p1363'`), but takes twice as long: 72 instead of 33 microseconds a signature.
+// An ECDSA signature has two formats. JWS concatenates the two integers. OpenSSL uses DER (RFC 3279, section 2.2.3). Node.js can
+// convert them (`dsaEncoding: 'ieee-p1363'`), but takes twice as long: 72 instead of 33 microseconds per signature.
 
 const SEQUENCE = 0x30
 const INTEGER = 0x02
-/** A length from here on takes a second byte. An integer from here on begins with a zero, since its first bit would be a sign. */
+/** A length from here on takes a second byte. Before an integer byte from here on, a zero keeps the sign positive. */
 const HIGH = 0x80
 const LONG_LENGTH = 0x81
 
 /**
- * Converts a signature that OpenSSL has made to the form of JWS (RFC 7518, section 3.4).
- * @param size bytes of each integer: 32 for P-256, 66 for P-521
+ * Converts a signature of OpenSSL to the format of JWS (RFC 7518, section 3.4).
+ * @param size the size of each integer in bytes: 32 for P-256, 66 for P-521
  */
 export function fromDer(der: Buffer, size: number): Buffer {
   const joined = Buffer.alloc(2 * size)
@@ -202,7 +201,7 @@ export function fromDer(der: Buffer, size: number): Buffer {
   return joined
 }
 
-/** Converts a signature of JWS to the form that OpenSSL verifies. Undefined unless it has twice `size` bytes. */
+/** Converts a signature of JWS to the format of OpenSSL. Returns `undefined` unless the signature has twice `size` bytes. */
 export function toDer(joined: Buffer, size: number): Buffer | undefined {
   if (joined.length !== 2 * size) return undefined
   const integers = [...derInteger(joined.subarray(0, size)), ...derInteger(joined.subarray(size))]
@@ -210,7 +209,7 @@ export function toDer(joined: Buffer, size: number): Buffer | undefined {
   return Buffer.from([SEQUENCE, ...length, ...integers])
 }
 
-/** An integer without leading zeros that mean nothing. */
+/** Encodes an integer in DER, without unnecessary leading zeros. */
 function derInteger(bytes: Buffer): readonly number[] {
   const first = bytes.findIndex((byte) => byte !== 0)
   const digits = first < 0 ? [0] : [...bytes.subarray(first)]
@@ -219,8 +218,8 @@ function derInteger(bytes: Buffer): readonly number[] {
 }
 
 /**
- * The state of a signing key (reference: Signing keys). `next`: in the key set, but does not sign. `active`: signs; at most one
- * key. `retired`: verifies until `retire_at`.
+ * The state of a signing key (reference: Signing keys). `next`: in the key set, but does not sign. `active`: signs. At most one
+ * key is active. `retired`: verifies until `retire_at`.
  */
 export type SigningKeyState = (typeof SIGNING_KEY_STATES)[number]
 
@@ -232,15 +231,14 @@ export interface SigningKeyStatus {
   readonly state: SigningKeyState
   readonly createdAt: string
   readonly ageSeconds: number
-  /** When a retired key stops verifying. */
   readonly retireAt: string | null
-  /** False for a retired key whose time is over. */
+  /** `false` for a retired key whose time is over. */
   readonly verifies: boolean
-  /** Null for a symmetric key. */
+  /** `null` for a symmetric key. */
   readonly publicJwk: Record<string, unknown> | null
 }
 
-/** A signing key as operators see it, without its private half (console reference: Routes of auth). */
+/** A signing key as operators see it, without its private part (console reference: Routes of auth). */
 export const SigningKeyView = z
   .object({
     kid: z.string(),

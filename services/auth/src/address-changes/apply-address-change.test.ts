@@ -45,7 +45,7 @@ const anyStep: fc.Arbitrary<Step> = fc.oneof(
   },
 )
 
-/** A pending change: of each message of an address, whether its secrets are valid, and the addresses that have agreed. */
+/** A pending change: for each message of an address, whether its secrets are valid, and the addresses that have agreed. */
 interface Pending {
   readonly messages: Readonly<Record<EmailChangeToken, readonly boolean[]>>
   readonly agreed: readonly EmailChangeToken[]
@@ -53,19 +53,19 @@ interface Pending {
 
 const NO_MESSAGES = { email_change_new: [], email_change_current: [] }
 
-/** The addresses that must agree: the new one, and for a secure change the current one where the user has one. */
+/** The addresses that must agree: the new address, and for a secure change also the current address, if the user has one. */
 function addressesOf(isSecure: boolean, email: string | null): readonly EmailChangeToken[] {
   return isSecure && email !== null ? ['email_change_new', 'email_change_current'] : ['email_change_new']
 }
 
-/** A request in a session: earlier messages and agreements end, and each address gets a message. */
+/** Simulates a request in a session. Earlier messages and agreements become invalid, and each address gets a message. */
 function ask(needed: readonly EmailChangeToken[]): Pending {
   return { messages: { ...NO_MESSAGES, ...Object.fromEntries(needed.map((address) => [address, [true]])) }, agreed: [] }
 }
 
 /**
- * POST /resend: nothing ends. Each address that has not agreed gets a message unless it has two valid ones. Where a sign-in has
- * ended the messages of a change that one address has agreed to, the change begins from the start.
+ * Simulates `POST /resend`. Each address that has not agreed gets a message, unless it has two valid messages. If one address has
+ * agreed and a sign-in has deleted the other messages, the change begins again.
  */
 function sendAgain({ messages, agreed }: Pending, needed: readonly EmailChangeToken[]): Pending {
   const waiting = needed.filter((address) => !agreed.includes(address))
@@ -77,7 +77,7 @@ function sendAgain({ messages, agreed }: Pending, needed: readonly EmailChangeTo
   return { messages: { ...messages, ...Object.fromEntries(sent) }, agreed }
 }
 
-/** Runs the steps until the change is applied, and expects of each message that is used what the rule says. */
+/** Runs the steps until the change is applied. Asserts for each used message that the outcome follows the rule. */
 function runSteps(startsSecure: boolean, email: string | null, steps: readonly Step[]): void {
   let isSecure = startsSecure
   let pending = ask(addressesOf(isSecure, email))
@@ -95,7 +95,7 @@ function runSteps(startsSecure: boolean, email: string | null, steps: readonly S
       const status = pending.agreed.length > 0 ? 1 : 0
       expect(judgeEmailChange(user(email, status), step.address, isSecure ? 'both' : 'new')).toBe(expected)
       if (isComplete) return
-      // An address that agrees loses all its messages. A refusal leaves the message as it was.
+      // If an address agrees, all its messages are deleted. If a message is refused, it stays unchanged.
       if (expected === 'confirm-one')
         pending = { messages: { ...pending.messages, [step.address]: [] }, agreed: [step.address] }
     }

@@ -14,10 +14,10 @@ export interface ApplyDeps extends AuditDeps, NotifyDeps {
 }
 
 /**
- * Confirms a pending change of email after one of its messages has been used up. Applies the change, unless the other address has
- * yet to confirm it. Runs in a transaction of `withUniqueIdentifiers`.
- * @param user locked
- * @returns `refused` for the message to the current address where that address need not agree
+ * Confirms a pending change of email after one of its messages was used. Applies the change, unless the other address must still
+ * confirm it. Runs in a transaction of `withUniqueIdentifiers`.
+ * @param user must be locked
+ * @returns `refused` for the message to the current address if that address need not agree
  */
 export async function confirmEmailChange(
   trx: Trx,
@@ -29,13 +29,13 @@ export async function confirmEmailChange(
   const verdict = judgeEmailChange(user, used, rule)
   if (verdict === 'refuse' || user.emailChange === null) return 'refused'
   if (verdict === 'apply') {
-    // Where either address may confirm, a message to the current one proves nothing about the new one.
+    // If either address may confirm, a message to the current address proves nothing about the new address.
     const isProved = rule !== 'either' || used === 'email_change_new'
     if (isProved) await releaseUnused(trx, { kind: 'email', value: user.emailChange }, deps.now())
     await applyEmailChange(trx, deps, user, { newEmail: user.emailChange, ip })
     return 'applied'
   }
-  // The address may have two messages. Its other one must not count as the agreement of the other address.
+  // The address may have two messages. The second one must not count as the agreement of the other address.
   await deleteTokensOfKinds(trx, user.id, [used])
   await updateUser(trx, user.id, { email_change_confirm_status: 1, updated_at: deps.now() })
   const traits = { provider: 'email', confirmed_by: used === 'email_change_new' ? 'new' : 'current' }
@@ -43,7 +43,7 @@ export async function confirmEmailChange(
   return 'other-address-left'
 }
 
-/** Gives a user another email, which counts as confirmed. An anonymous user becomes a permanent one. */
+/** Changes the email of a user. The new email counts as confirmed. An anonymous user becomes a permanent user. */
 export async function applyEmailChange(
   trx: Trx,
   deps: ApplyDeps,
@@ -72,8 +72,8 @@ export async function applyEmailChange(
 }
 
 /**
- * Gives a user another phone, which counts as confirmed. An anonymous user becomes a permanent one. The transaction is one of
- * `withUniqueIdentifiers`. @param user locked
+ * Changes the phone number of a user. The new number counts as confirmed. An anonymous user becomes a permanent user. Runs in a
+ * transaction of `withUniqueIdentifiers`. @param user must be locked
  */
 export async function applyPhoneChange(
   trx: Trx,
@@ -101,16 +101,16 @@ export async function applyPhoneChange(
   return owner
 }
 
-/** The message of a pending change that was used: the message to the new address, or to the current address. */
+/** The used message of a pending change: the message to the new address, or to the current address. */
 export type EmailChangeToken = 'email_change_new' | 'email_change_current'
 
 /**
- * The effect of a used message on a pending change of email (reference: Change of email). `confirm-one`: the other address
- * has yet to confirm. `refuse`: the current address alone proves nothing about the new one.
+ * The effect of a used message on a pending change of email (reference: Change of email). `confirm-one`: the other address must
+ * still confirm. `refuse`: the agreement of the current address alone proves nothing about the new address.
  */
 type EmailChangeVerdict = 'confirm-one' | 'apply' | 'refuse'
 
-/** The addresses whose agreement a change of email needs: `either` is the rule where no address has to be confirmed. */
+/** The addresses that must agree to a change of email. `either` is the rule if no address must be confirmed. */
 type EmailChangeRule = 'both' | 'new' | 'either'
 
 function emailChangeRule({
@@ -125,8 +125,8 @@ function emailChangeRule({
 }
 
 /**
- * Judges a message of a change. An address that agrees loses all its messages, and gets no more of them. So the second message
- * that is used is the message to the other address.
+ * Returns the effect of a used message of a change. If an address agrees, its messages are deleted and it gets no more messages.
+ * So the second used message is always the message to the other address.
  */
 export function judgeEmailChange(
   user: Pick<User, 'email' | 'emailChangeConfirmStatus'>,
@@ -138,7 +138,7 @@ export function judgeEmailChange(
   return used === 'email_change_new' ? 'apply' : 'refuse'
 }
 
-/** Whether the current address must agree to a change too: where the settings ask for that, and the user has one. */
+/** Whether the current address must also agree: if the settings require it and the user has an email. */
 export function needsBothAddresses(
   { email }: Pick<User, 'email'>,
   { secureEmailChange }: { readonly secureEmailChange: boolean },

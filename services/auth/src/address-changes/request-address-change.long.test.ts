@@ -39,7 +39,7 @@ afterAll(async () => {
   await simple.close()
   await secure.close()
 })
-// The next test starts after every interval of an earlier test.
+// Each test starts after the resend intervals of earlier tests have passed.
 beforeEach(() => secure.clock.advance(61_000))
 
 type Headers = Readonly<Record<string, string>>
@@ -67,7 +67,7 @@ async function verify(test: MailApp, payload: object) {
 const failToVerify = (test: MailApp, payload: object, failure: Failure) =>
   failWith(test, { method: 'POST', url: '/verify', payload: { type: 'email_change', ...payload } }, failure)
 
-/** Asks for a change of email and takes the mails to both addresses. */
+/** Requests a change of email and reads the mails to both addresses. */
 async function askForChange(test: MailApp, signedIn: SignedIn, email: string, extra: object = {}) {
   const { status, body } = await put(test, { email, ...extra }, signedIn)
   expect({ status, body }).toEqual({
@@ -135,7 +135,7 @@ describe('PUT /user with an email: secure change', () => {
     await secure.post('/resend', { type: 'email_change', email: signedIn.email })
     await secure.readMail(email)
     const toCurrent = await secure.readMail(signedIn.email)
-    // The current address has agreed to the first change only, and its two messages count as one agreement.
+    // The current address has agreed only to the first change. Its two messages count as one agreement.
     expect((await verify(secure, { token_hash: second.toCurrent?.token })).body).toEqual(HALF)
     await failToVerify(secure, { token_hash: toCurrent.token }, DEAD_LINK)
     expect((await verify(secure, { email, token: second.toNew.code })).body.user).toEqual(
@@ -266,7 +266,7 @@ describe('PUT /user with an email: simple change', () => {
       tokens.push((await askForChange(simple, signedIn, email)).toNew.token)
       simple.clock.advance(60_000)
     }
-    // Links identify their message; a code would be compared with only one.
+    // Use links, because a link identifies its message. A code would be compared with only one message.
     const answers = await Promise.all(tokens.map((token) => verify(simple, { token_hash: token })))
     expect(answers.filter(({ status }) => status !== 200)).toEqual([
       {
@@ -411,7 +411,7 @@ describe('PUT /user with a phone', () => {
     const { access_token: token } = (await auto.post('/signup', {})).json()
     const headers = { authorization: `Bearer ${token}` }
     expect((await put(auto, { email: nextEmail(), phone: nextPhone() }, { headers })).status).toBe(200)
-    // The one mail of this hour is left: this user has an email, so another email must be confirmed.
+    // This user has an email, so a new email must be confirmed by mail. The limit of mails refuses this mail.
     expect(await put(auto, { email: nextEmail() }, { headers })).toEqual({
       status: 429,
       body: errorBody(429, 'over_email_send_rate_limit', 'email rate limit exceeded'),
@@ -449,7 +449,7 @@ describe('PUT /user with a phone', () => {
     expect(body).toEqual(record)
     const login = await auto.post('/token?grant_type=password', { email, password: 'correct horse' })
     expectSession(login, record)
-    // A user with an email must still confirm another one.
+    // A user with an email must still confirm a new email.
     const other = nextEmail()
     expect((await put(auto, { email: other }, { headers })).body).toEqual(
       userBody({

@@ -18,7 +18,7 @@ afterAll(async () => {
 const DAY_MS = 86_400_000
 const inTransaction = <Result>(run: (trx: Trx) => Promise<Result>) => deps.db.transaction().execute(run)
 
-/** Asks for the messages of a change again, by the email that the user has. */
+/** Requests the messages of a change again, by the current email of the user. */
 function sendAgain(
   purpose: 'email_change' | 'phone_change',
   email: string,
@@ -92,7 +92,7 @@ describe('resendEmailChange', () => {
     expect(await row.where('id', '=', user.id).execute()).toEqual([
       { email_change: newEmail, email_change_confirm_status: 1 },
     ])
-    // Mails that are sent again do not make the change younger.
+    // Sending mails again does not extend the lifetime of the change.
     clock.advance(1)
     expect(await sendAgain('email_change', email)).toBe('nobody')
   })

@@ -41,7 +41,7 @@ interface ChangeDeps extends ApplyDeps, EmailChangeDeps, PhoneChangeDeps {
   readonly config: Pick<AuthConfig, 'compatibility' | 'database' | 'jwt' | 'mail' | 'mfa' | 'signup' | 'sms'>
 }
 
-/** Addresses that a user wants, normalised, and how they are to be confirmed. */
+/** The normalised addresses that a user wants, and the way to confirm them. */
 export interface OwnAddresses {
   readonly email: string | undefined
   readonly phone: string | undefined
@@ -49,12 +49,12 @@ export interface OwnAddresses {
   readonly pkce: PkceChallenge | undefined
 }
 
-/** The address of a kind that a user wants and does not have; undefined when there is none. */
+/** Returns the address of a kind that a user wants and does not have, or `undefined` if there is none. */
 export function findNewAddress(user: User, wanted: OwnAddresses, kind: IdentifierKind): string | undefined {
   return wanted[kind] === user[kind] ? undefined : wanted[kind]
 }
 
-/** Counts the messages of the changes before any other step. A change that is applied at once sends no message. */
+/** Counts the mails and SMS of the changes towards the rate limits, before any other step. */
 export async function takeMessageAllowances(
   deps: MessageAllowanceDeps,
   user: User,
@@ -74,12 +74,12 @@ export async function takeMessageAllowances(
 
 interface OwnChange {
   readonly changes: OwnAddresses
-  /** The session that asks; null for a token without one. */
+  /** The session of the caller, or `null` if the access token has no session. */
   readonly sessionId: string | null
   readonly context: RequestContext
 }
 
-/** Stores pending changes of a user's own addresses, or applies changes that need no confirmation. @param user locked */
+/** Stores pending changes of addresses, or applies changes that need no confirmation. @param user locked */
 export async function changeOwnAddresses(
   trx: Trx,
   deps: ChangeDeps,
@@ -105,7 +105,7 @@ export async function changeOwnAddresses(
   await sendPhoneChange(trx, deps, current, message)
 }
 
-/** An anonymous user's first email is like a sign-up. Other users always confirm an email (reference: Anonymous users). */
+/** The first email of an anonymous user may need no confirmation (reference: Anonymous users). */
 function isAppliedAtOnce({ config }: Pick<MessageAllowanceDeps, 'config'>, { isAnonymous }: User): boolean {
   return isAnonymous && config.mail.autoconfirm
 }
@@ -121,19 +121,19 @@ export interface EmailChangeDeps extends MailTokenDeps {
 
 type ResendDeps = PhoneChangeDeps & AuditDeps & { readonly config: Pick<AuthConfig, 'compatibility'> }
 
-/** The messages of a change of email: one to the new address, and one to the current address for a secure change. */
+/** The messages of a change of email: one to the new address and, for a secure change, one to the current address. */
 interface EmailChangeMessage extends Pick<MailToken, 'context' | 'messageId'> {
   readonly newEmail: string
   readonly pkce: PkceChallenge | undefined
-  /** The session that asks; null for none. Undefined: the mails are sent again, and the change keeps its session and its time. */
+  /** The session of the caller. If it is `undefined`, this is a resend: the change keeps its session and its time. */
   readonly sessionId?: string | null
-  /** Whether a new address that another user has gets no mail. Always so for anonymous users. */
+  /** Whether to send no mail to a new address that another user has. Always `true` for anonymous users. */
   readonly onlyIfFree?: boolean
 }
 
 /**
- * Stores a pending change of email, and mails the new address to confirm it; for a secure change the current address too
- * (reference: Change of email). Forgets an earlier confirmation, because each mail can be used once.
+ * Stores a pending change of email, and sends the new address a mail to confirm it. A secure change also sends a mail to the
+ * current address (reference: Change of email). Discards an earlier confirmation, because each mail can be used only once.
  * @param user locked
  */
 export async function sendEmailChange(
@@ -156,7 +156,7 @@ export async function sendEmailChange(
   await mailChange(trx, deps, user, { newEmail, pkce, context, ...named, onlyIfFree, places })
 }
 
-/** Mails the addresses of a change. The first mail has the id that the client knows. */
+/** Sends mails to the addresses of a change. The first mail has the message id that the client knows. */
 async function mailChange(
   trx: Trx,
   deps: EmailChangeDeps,
@@ -190,18 +190,18 @@ function changeKinds(user: User, { config }: Pick<EmailChangeDeps, 'config'>): r
   return needsBothAddresses(user, config.mail) ? ['email_change_new', 'email_change_current'] : ['email_change_new']
 }
 
-/** The message of a change of phone, which goes to the new number. */
+/** The message of a change of phone. It goes to the new number. */
 interface PhoneChangeMessage extends Pick<SmsCode, 'channel' | 'messageId'> {
   readonly newPhone: string
-  /** The place of an SMS that is sent again and leaves other codes alone. Undefined: every earlier code of the change ends. */
+  /** The slot of an SMS that is sent again. If it is `undefined`, all earlier codes of the change become invalid. */
   readonly place?: MessagePlace | undefined
-  /** The session that asks; null for none. Undefined: the SMS is sent again, and the change keeps its session and its time. */
+  /** The session of the caller. If it is `undefined`, this is a resend: the change keeps its session and its time. */
   readonly sessionId?: string | null
 }
 
 /**
  * Stores a pending change of phone, and sends the new number a code to confirm it (reference: Change of phone).
- * @param user locked @returns false for a test phone, to which nothing is sent
+ * @param user locked @returns `false` for a test phone, which gets no SMS
  */
 export async function sendPhoneChange(
   trx: Trx,
@@ -229,12 +229,10 @@ export async function sendPhoneChange(
   return job !== undefined
 }
 
-/**
- * How long the messages of a change can be sent again on request. Afterwards the user signs in, and asks for the change again.
- */
+/** How long clients can request the messages of a change again. Afterwards the user must request the change again. */
 const YOUNG_MS = 86_400_000
 
-/** Whether a message that is sent again makes a change begin from the start: for an operator, and in the profile supabase. */
+/** Returns whether sending a message again restarts the change. This is so for operators, and in the profile supabase. */
 function restartsChange(
   { config }: { readonly config: Pick<AuthConfig, 'compatibility'> },
   request: MessageRequest,
@@ -243,9 +241,9 @@ function restartsChange(
 }
 
 /**
- * Sends the mails of a pending change of email again. Anybody may ask for that, so nothing ends: an address that has agreed gets
- * no mail, and the secrets of earlier mails live on. An address has at most two mails whose secrets are alive.
- * @returns `nobody` where no young change is pending, each address has two mails, or an interval is not over
+ * Sends the mails of a pending change of email again. Anyone may request this, so it invalidates nothing: an address that has
+ * already agreed gets no mail, and the secrets of earlier mails stay valid. An address has at most two mails with valid secrets.
+ * @returns `nobody` if no change of the last day is pending, if each address has two mails, or if an interval is not over
  */
 export async function resendEmailChange(
   trx: Trx,
@@ -257,7 +255,7 @@ export async function resendEmailChange(
   const hasAgreed = user.emailChangeConfirmStatus > 0
   const wanted = { kinds: changeKinds(user, deps), hasAgreed, now: deps.now() }
   const { places, isLost } = await findFreePlaces(trx, user, wanted)
-  // A sign-in by another message has ended both mails. The row does not say which address has agreed.
+  // A sign-in by another message has invalidated both mails, and the user row does not say which address has agreed.
   const restarts = isLost || restartsChange(deps, request)
   if (places.length === 0 && !restarts) return 'nobody'
   if (!(await claimResend(trx, deps, user, { kind: 'email_change', address: user.emailChange }))) return 'nobody'
@@ -273,8 +271,8 @@ export async function resendEmailChange(
 }
 
 /**
- * Sends the code of a pending change of phone again. The codes of earlier SMS live on, as with a change of email.
- * @returns `nobody` where no young change is pending, two codes are alive, or an interval is not over
+ * Sends the code of a pending change of phone again. The codes of earlier SMS stay valid, as in a change of email.
+ * @returns `nobody` if no change of the last day is pending, if two codes are valid, or if an interval is not over
  */
 export async function resendPhoneChange(trx: Trx, deps: ResendDeps, request: MessageRequest): Promise<Sending> {
   const { channel = 'sms', messageId } = request
@@ -299,7 +297,7 @@ function recordResend(
   return recordAudit(trx, deps, { action: 'user_confirmation_requested', actor: user, ip, traits })
 }
 
-/** Locks the user of a request. It names the user by a current email or phone, whichever of the two changes. */
+/** Locks the user of a request. The request identifies the user by a current email or phone, even if the other one changes. */
 async function lockRecipient(
   trx: Trx,
   { audience, identifier }: Pick<MessageRequest, 'audience' | 'identifier'>,

@@ -5,21 +5,21 @@ import { type Kysely, type RawBuilder, sql } from 'kysely'
 import { type AdoptionPlaces, schemasOf } from './adoption-record.ts'
 
 /**
- * How long a statement waits for a lock while the old service serves, in milliseconds. Requests of the old service wait behind a
- * statement that waits. The time is less than the second after which PostgreSQL looks for deadlocks, so that none of them fails.
+ * How long a statement waits for a lock while the old service serves, in milliseconds. Requests of the old service wait behind
+ * this statement. The time is below `deadlock_timeout` (1 s), so that PostgreSQL cancels none of them.
  */
 export const GENTLE_WAIT_MS = 200
 const GENTLE_ATTEMPTS = 5
-/** Longer than the second after which PostgreSQL looks for deadlocks, in waits that are shorter. */
+/** The total of these waits exceeds `deadlock_timeout` (1 s), but each single wait is shorter. */
 const PATIENT_REQUESTS = 5
-/** How long an autovacuum may take to end after PostgreSQL has asked it to, in milliseconds. */
+/** How long an autovacuum may take to end after PostgreSQL has cancelled it, in milliseconds. */
 const VACUUM_END_MS = 2_000
 
 /**
- * A transaction while the old service serves, which waits for no lock for long. To disturb no request, it locks one table of
- * supabase/auth, and none of its rows.
- * @param locked the table that it locks, whose autovacuum is ended; undefined where it locks none
- * @throws DatabaseError (55P03) when a lock is not granted
+ * Runs a transaction while the old service still serves. To avoid disturbing requests, the transaction waits only briefly for
+ * locks. It locks one table of supabase/auth and none of its rows.
+ * @param locked the table that the transaction locks. Its autovacuum is ended. `undefined` if the transaction locks no table
+ * @throws DatabaseError (55P03) if a lock is not granted
  */
 export function inGentle<T>(
   db: Kysely<unknown>,
@@ -33,19 +33,19 @@ export function inGentle<T>(
   })
 }
 
-/** The tables that a transaction locks, and the schemas in which it changes others. */
+/** The tables that a transaction locks, and the schemas of the adoption. */
 interface LockedTables {
   readonly places: AdoptionPlaces
   readonly tables: readonly RawBuilder<unknown>[]
 }
 
 /**
- * Locks tables against everything, one after the other. Requests of the old service lock its tables in various orders, so no lock
- * order here avoids deadlocks with all of them. The first attempts of a transaction give up before PostgreSQL looks for
- * deadlocks, so that no request fails. If the old service always has such a request, later attempts keep their locks, and ask
- * again for the next lock: PostgreSQL ends the requests that wait for us and that we wait for, and never us.
- * @param attempt of the transaction, from 1
- * @throws DatabaseError (55P03) when a lock is not granted; Error that names an autovacuum that PostgreSQL does not end
+ * Locks tables in ACCESS EXCLUSIVE mode, one after the other. Requests of the old service lock its tables in various orders, so
+ * no order avoids all deadlocks. The first attempts give up before `deadlock_timeout`, so that no request fails. Later attempts
+ * keep their locks and request the next lock several times. Each wait is shorter than `deadlock_timeout`, so PostgreSQL cancels
+ * the request of the old service and never this transaction.
+ * @param attempt the number of this attempt, from 1
+ * @throws DatabaseError (55P03) if a lock is not granted; Error that names an autovacuum that PostgreSQL does not end
  */
 export async function lockTables(
   trx: Kysely<unknown>,
@@ -62,11 +62,11 @@ export async function lockTables(
 }
 
 /**
- * Ends autovacuums of the tables in the schemas of an adoption, and keeps others away until the transaction ends. PostgreSQL ends
- * an autovacuum only when another transaction has waited for `deadlock_timeout`. Requests may not wait that long. So this waits
- * for a lock that no request of the old service waits behind.
- * @param only the table whose autovacuum is ended; by default those of all are
- * @throws Error that names an autovacuum that PostgreSQL does not end
+ * Ends autovacuums of the tables in the schemas of an adoption, and prevents new ones until the transaction ends. PostgreSQL
+ * cancels an autovacuum only after another transaction has waited for `deadlock_timeout`. Requests must not wait that long, so
+ * this function waits for a lock that blocks no request of the old service.
+ * @param only the table whose autovacuum is ended. By default all autovacuums are ended
+ * @throws Error if PostgreSQL does not end an autovacuum. The error names it
  */
 export async function endAutovacuums(trx: Kysely<unknown>, places: AdoptionPlaces, only?: string): Promise<void> {
   const vacuums = (await listAutovacuums(trx, places)).filter(({ table }) => only === undefined || table === only)
@@ -85,14 +85,14 @@ export async function endAutovacuums(trx: Kysely<unknown>, places: AdoptionPlace
   }
 }
 
-/** An autovacuum, or an analysis by the same worker, that is at work on a table. */
+/** A running autovacuum of a table, or an analysis by an autovacuum worker. */
 interface Autovacuum {
   readonly schema: string
   readonly table: string
   readonly pid: number
 }
 
-/** Only the workers of autovacuum work on a database without a user. Only a superuser sees more of them. */
+/** Of the processes that work on a database, only autovacuum workers have no user. */
 async function listAutovacuums(trx: Kysely<unknown>, places: AdoptionPlaces): Promise<readonly Autovacuum[]> {
   const schemas = [places.names.schema, ...schemasOf(places)]
   const { rows } = await sql<Autovacuum>`
@@ -106,7 +106,7 @@ async function listAutovacuums(trx: Kysely<unknown>, places: AdoptionPlaces): Pr
   return rows
 }
 
-/** Asks for a lock. A request that is not granted keeps the locks it has, unless it is the last one, which throws. */
+/** Requests a lock. If it is not granted, earlier locks stay, but the last request throws. */
 async function isGranted(
   trx: Kysely<unknown>,
   lock: RawBuilder<unknown>,
@@ -125,8 +125,8 @@ async function isGranted(
 }
 
 /**
- * The processes of PostgreSQL of connections that have a name of this service. Anybody may give a connection this name, so only
- * those count that may act as the owner.
+ * Lists the PostgreSQL process ids of the connections of this service, by application name. Anyone may use this name, so only
+ * connections of roles that may act as the owner count.
  */
 export async function listOwnConnections(db: Kysely<unknown>, application: string): Promise<readonly number[]> {
   const { rows } = await sql<{ pid: number }>`
@@ -136,23 +136,23 @@ export async function listOwnConnections(db: Kysely<unknown>, application: strin
   return rows.map(({ pid }) => pid)
 }
 
-/** After so long, an operator wonders why nothing happens. */
+/** After this time, tell the operator why the command waits. */
 const TOLD_AFTER_MS = 3_000
 
 export interface LateIndex {
   readonly name: string
   readonly table: string
   readonly isUnique: boolean
-  /** The part of its definition after the name of the table. */
+  /** The part of the definition that follows the table name. */
   readonly definition: RawBuilder<unknown>
 }
 
 /**
- * Makes an index without a lock, unless it is there. If a run was killed, its index is not valid: it is made again. PostgreSQL
- * may still be making it when the client of that run is gone. It waits until every open transaction has ended, so no caller holds
- * one.
- * @param report called after some seconds with a line that names the transactions that the index waits for
- * @throws Error while PostgreSQL makes an index of the table for a run that was killed
+ * Creates an index with CREATE INDEX CONCURRENTLY, unless it exists. A run that was killed leaves an invalid index, which is
+ * created again. PostgreSQL may still build the index after the client of that run is gone. The build waits until every open
+ * transaction has ended, so the caller must not hold one.
+ * @param report called after a few seconds with a line that names the transactions that the index waits for
+ * @throws Error if PostgreSQL still builds an index of the table for a killed run
  */
 export async function createIndexConcurrently(
   db: Kysely<unknown>,
@@ -168,7 +168,7 @@ export async function createIndexConcurrently(
     const awaited = await listAwaited(db, names, table)
     if (awaited.length > 0) report(`waiting for the end of ${awaited.join(', ')}: an index of ${table} needs it`)
   }
-  // The report only explains a wait. The index is made without the report, and its own error is thrown.
+  // The report only explains a wait, so ignore its errors. CREATE INDEX throws its own error.
   const timer = setTimeout(() => void reportAwaited().catch(() => {}), TOLD_AFTER_MS)
   await sql`
     CREATE ${isUnique ? sql`UNIQUE` : sql``} INDEX CONCURRENTLY ${sql.id(name)} ON ${names.id(table)} ${definition}`
@@ -176,7 +176,7 @@ export async function createIndexConcurrently(
     .finally(() => clearTimeout(timer))
 }
 
-/** The transactions for which PostgreSQL waits while it makes an index of a table. A prepared one has no process. */
+/** Lists the transactions that the build of an index of a table waits for. A prepared transaction has no process. */
 async function listAwaited(db: Kysely<unknown>, { schema }: Names, table: string): Promise<readonly string[]> {
   const { rows } = await sql<{ name: string }>`
     WITH awaited AS (
@@ -190,7 +190,7 @@ async function listAwaited(db: Kysely<unknown>, { schema }: Names, table: string
   return rows.map(({ name }) => name)
 }
 
-/** Whether there is an index of this name, and whether queries can use it. */
+/** Returns whether an index with this name exists, and whether queries can use it. */
 export async function findIndexState(
   db: Kysely<unknown>,
   { schema }: Pick<Names, 'schema'>,

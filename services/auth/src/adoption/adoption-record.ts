@@ -6,35 +6,34 @@ import { createOwnSchema, hasRelation, requireFixedPath, requireOwnSchemas } fro
 import { findUnrecorded } from '../schema/existing-schema.ts'
 import type { Encryption } from '../secrets/encrypted-secret.ts'
 
-/** The dependencies of an adoption and of an import. Both open connections of their own. */
+/** The dependencies of an adoption and of an import. Both open their own connections. */
 export interface AdoptionDeps extends Encryption {
   readonly config: AuthConfig
   readonly now: () => Date
 }
 
-/** Opens the dependencies of a command, which closes them at its end. */
+/** Opens the dependencies of a command. The command closes them when it ends. */
 export type OpenAdoptionDeps = () => Promise<AdoptionDeps & { readonly close: () => Promise<void> }>
 
-/** The schemas of an adoption. */
 export interface AdoptionPlaces {
   readonly names: Names
-  /** The schema that takes the tables of supabase/auth whose names this service has too. An undo brings them back. */
+  /** The schema to which tables of supabase/auth move if this service needs their names. An undo moves them back. */
   readonly kept: string
-  /** The schema in which tables are filled while the old service serves. It is dropped at the end. */
+  /** The schema in which tables are filled while the old service still serves. It is dropped at the end. */
   readonly staging: string
 }
 
-/** The state of an adoption in the database, for undo and for the runs after a run that was killed. */
+/** The state of an adoption, stored in the database. An undo and later runs read it, for example after a run was killed. */
 export interface AdoptionRecord {
-  /** The newest migration of supabase/auth: until the switch, as the last run has found it. */
+  /** The newest migration of supabase/auth. Until the switch, each run stores the one that it finds. */
   readonly version: string
-  /** The later changes of supabase/auth that its tables have got, by name, in the order in which they were made. */
+  /** The later changes of supabase/auth that the adoption has made to its tables, by name, in their order. */
   readonly changes: readonly string[]
-  /** When this service took over; null until then. */
+  /** The time at which this service took over, or `null` before. */
   readonly switchedAt: Date | null
-  /** When everything was copied, the audit log too, which comes after the switch; null until then. */
+  /** The time at which everything was copied, or `null` before. The audit log is copied last, after the switch. */
   readonly finishedAt: Date | null
-  /** Whether the database had the extension pgcrypto before. */
+  /** Whether the database had the extension pgcrypto before the adoption. */
   readonly hadPgcrypto: boolean
 }
 
@@ -42,27 +41,27 @@ export function placesOf(names: Names): AdoptionPlaces {
   return { names, kept: `${names.schema}_before_trestle`, staging: `${names.schema}_adopting` }
 }
 
-/** The schemas beside the service's own in which an adoption works. */
+/** Returns the schemas that an adoption uses in addition to the schema of the service. */
 export function schemasOf({ names, kept, staging }: AdoptionPlaces): readonly string[] {
   return [kept, staging, names.jobSchema]
 }
 
 /**
- * Makes the schemas and the record of an adoption, unless an earlier run has. The schema of the job queue is
- * made too, so that nobody else can make it before the switch.
- * @param changes the later changes of supabase/auth that its tables have got by a run whose record is lost
- * @throws Error where one of the schemas is not the user's own
+ * Creates the schemas and the record of an adoption, unless an earlier run has created them. Also creates the schema of the job
+ * queue, so that no other role can create it before the switch.
+ * @param changes the later changes of supabase/auth that a run with a lost record has made to the tables
+ * @throws Error if another user owns one of the schemas
  */
 export async function beginRecord(
   db: Kysely<unknown>,
   places: AdoptionPlaces,
   { version, changes }: Pick<AdoptionRecord, 'version' | 'changes'>,
 ): Promise<void> {
-  // Another run or another role may make one of the schemas during the wait: read their owners after the wait.
+  // Another run or another role may create one of the schemas while this transaction waits. Read their owners after the wait.
   await inLatest(db).execute(async (trx) => {
     for (const schema of schemasOf(places)) await createOwnSchema(trx, schema)
     await requireOwnSchemas(trx, schemasOf(places))
-    // A publication FOR ALL TABLES forbids to update a table without a primary key.
+    // The table needs a primary key. With a publication FOR ALL TABLES, PostgreSQL rejects updates of a table without one.
     await sql`
       CREATE TABLE IF NOT EXISTS ${table(places)} (
         one boolean PRIMARY KEY DEFAULT true CHECK (one), version text NOT NULL, changes text[] NOT NULL DEFAULT '{}', switched_at timestamptz,
@@ -77,9 +76,9 @@ export async function beginRecord(
 }
 
 /**
- * The record of an adoption; undefined where none has begun.
- * @throws Error where its schema is not the user's own, the search path is not that of `adoptOptions`, or the tables are those
- * from before the switch
+ * Returns the record of an adoption, or `undefined` if no adoption has begun.
+ * @throws Error if another user owns the schema of the record, if the search path differs from that of `adoptOptions`, or if the
+ * tables were restored to their state before the switch
  */
 export async function findRecord(db: Kysely<unknown>, places: AdoptionPlaces): Promise<AdoptionRecord | undefined> {
   const record = await readRecord(db, places)
@@ -89,7 +88,7 @@ export async function findRecord(db: Kysely<unknown>, places: AdoptionPlaces): P
   )
 }
 
-/** Whether the schema of the tables was restored to its state before the switch. */
+/** Returns whether the schema of the tables was restored to its state before the switch. */
 export async function isLeftOver(
   db: Kysely<unknown>,
   { names }: AdoptionPlaces,
@@ -100,7 +99,7 @@ export async function isLeftOver(
   return state === 'nothing' || state === 'prepared'
 }
 
-/** The record of an adoption, as `findRecord`, without a look at the tables. @throws Error as `findRecord` */
+/** Returns the record of an adoption without a check of the tables. @throws Error as `findRecord` */
 export async function readRecord(db: Kysely<unknown>, places: AdoptionPlaces): Promise<AdoptionRecord | undefined> {
   await requireFixedPath(db)
   await requireOwnSchemas(db, [places.kept])
@@ -112,8 +111,8 @@ export async function readRecord(db: Kysely<unknown>, places: AdoptionPlaces): P
 }
 
 /**
- * Whether this service has taken over. Another run may have switched between two transactions of this one.
- * @throws Error where the record of the run is gone
+ * Returns whether this service has taken over. Another run may have made the switch between two transactions of this run.
+ * @throws Error if the record of the run no longer exists
  */
 export async function hasSwitched(db: Kysely<unknown>, places: AdoptionPlaces): Promise<boolean> {
   const record = await findRecord(db, places)
@@ -122,8 +121,8 @@ export async function hasSwitched(db: Kysely<unknown>, places: AdoptionPlaces): 
 }
 
 /**
- * Records the version to which the old service has migrated the database since.
- * @param changes the recorded changes that the old service has not made itself by now, so that undo still takes them back
+ * Records the version to which the old service has migrated the database in the meantime.
+ * @param changes the recorded changes that the old service has not made itself, which undo must still revert
  */
 export async function recordVersion(
   db: Kysely<unknown>,
@@ -133,7 +132,7 @@ export async function recordVersion(
   await sql`UPDATE ${table(places)} SET version = ${version}, changes = ${[...changes]}::text[]`.execute(db)
 }
 
-/** Records later changes of supabase/auth that were made. A change that was recorded before keeps its place. */
+/** Records later changes of supabase/auth that were made. A change that is already recorded keeps its place. */
 export async function recordChanges(
   trx: Kysely<unknown>,
   places: AdoptionPlaces,
@@ -147,8 +146,8 @@ export async function recordChanges(
 }
 
 /**
- * Records that this service has taken over: the last copied refresh token, and when the last message and the last change of a
- * user were. A clock may be set back, and numbers only grow.
+ * Records that this service has taken over. Stores the number of the last copied refresh token, and the time of the last message
+ * or change of any user. The number is needed too: numbers only grow, but a clock may be set back.
  */
 export async function recordSwitch(trx: Kysely<unknown>, places: AdoptionPlaces): Promise<void> {
   const times = ['updated_at', ...new Set(CODES.map(({ sentAt }) => sentAt))].map((column) => sql.ref(column))
@@ -162,12 +161,12 @@ export async function recordSwitch(trx: Kysely<unknown>, places: AdoptionPlaces)
         WHERE u.at < clock_timestamp() + interval '1 day')`.execute(trx)
 }
 
-/** SQL of the number of the last refresh token that the switch has copied. This service has made those after it. */
+/** SQL for the number of the last refresh token that the switch has copied. This service created all later ones. */
 export function lastCopiedToken({ kept }: Pick<AdoptionPlaces, 'kept'>): RawBuilder<unknown> {
   return sql`(SELECT last_token FROM ${sql.id(kept, 'adoption')})`
 }
 
-/** Records that everything was copied, so that no further run copies the audit log. */
+/** Records that everything was copied, so that later runs do not copy the audit log. */
 export async function recordFinish(db: Kysely<unknown>, places: AdoptionPlaces): Promise<void> {
   await sql`UPDATE ${table(places)} SET finished_at = clock_timestamp()`.execute(db)
 }
@@ -176,21 +175,21 @@ function table({ kept }: AdoptionPlaces): RawBuilder<unknown> {
   return sql.id(kept, 'adoption')
 }
 
-/** The place in which supabase/auth keeps a code of a kind of this service. SQL of it names a row of `users` as `u`. */
+/** The place in which supabase/auth stores a code of this kind. Its SQL refers to a row of `users` as `u`. */
 interface CodePlace {
   readonly kind: string
   readonly address: RawBuilder<unknown>
-  /** The column of `users` with the token of the link, which is the hash of address and code. */
+  /** The column of `users` with the link token. The link token is the hash of the address and the code. */
   readonly token: string
   readonly sentAt: string
   readonly when: RawBuilder<unknown>
-  /** The name of the message's purpose in flows; null: the message is an SMS. */
+  /** The names that flows use for the purpose of the message, or `null` if the message contains no link. */
   readonly methods: readonly string[] | null
 }
 
 export const COPIED_CODES = 'copied_codes'
 
-/** The codes that the old service may wait for, and where it keeps them. */
+/** The codes that the old service may have open, and the columns in which it stores them. */
 export const CODES: readonly CodePlace[] = [
   {
     kind: 'confirmation',

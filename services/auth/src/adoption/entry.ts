@@ -8,13 +8,13 @@ export { adoptCommand, askOn } from './commands/adopt.ts'
 export { importCommand } from './commands/import-database.ts'
 
 const DAY_MS = 86_400_000
-/** After so many days, nobody gives an adopted database back to supabase/auth. */
+/** After this many days, a return to supabase/auth is unlikely, so `auth doctor` suggests dropping the old tables. */
 const REMINDED_AFTER_DAYS = 30
 
 /**
- * Describes the adoption of the database, for `auth doctor`. It reads as a run does: the database may have functions and schemas
- * of strangers.
- * @throws Error while the adoption is not finished, or when no key opens a secret of supabase/auth
+ * Describes the adoption of the database for `auth doctor`. Uses the connection options of an adoption run, because the database
+ * may contain functions and schemas of strangers.
+ * @throws Error if the adoption is not finished, or if no key decrypts a secret of supabase/auth
  */
 export async function describeAdoption({
   config,

@@ -8,7 +8,7 @@ import { adoptCommand } from './commands/adopt.ts'
 import { importCommand } from './commands/import-database.ts'
 import { checkAdoption } from './use-cases/check-adoption.ts'
 
-/** Gives users an instance as a seed file or another program may, or none, and returns their ids in order. */
+/** Gives users another `instance_id` or none, as a seed file may. Returns their ids in order. */
 async function giveOtherInstances({ database }: Restored): Promise<readonly string[]> {
   const idOf = (name: string) => database.manifest.users.find((user) => user.name === name)?.id ?? ''
   const ids = ['plain', 'totp']
@@ -63,8 +63,8 @@ it('an import names users whom supabase/auth finds by nothing, and who sign in h
 const idOf = ({ database }: Restored, name: string) => database.manifest.users.find((user) => user.name === name)?.id
 
 /**
- * Stores a phone in national form with a password, and one with a `+`, as SQL or an early version of
- * supabase/auth does.
+ * Stores a phone in national form for a user with a password, and a phone with a `+`, as SQL or an early version of supabase/auth
+ * may.
  */
 async function storeOddPhones(restored: Restored): Promise<void> {
   await runSql(

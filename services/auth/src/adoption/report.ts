@@ -10,7 +10,7 @@ import type { AdoptionPlaces } from './adoption-record.ts'
 import { COUNTER_FORM } from './copy/copy-live-rows.ts'
 import type { Loss, UpstreamPlace } from './upstream-tables.ts'
 
-/** Users who can sign in now and cannot afterwards, by reason. @param audience JWT_AUD */
+/** Lists users who can sign in now but not after the adoption, by reason. @param audience JWT_AUD */
 export async function listLostSignIns(
   db: Kysely<unknown>,
   { names }: Pick<AdoptionPlaces, 'names'>,
@@ -28,7 +28,7 @@ export async function listLostSignIns(
     FROM ${id('users')} WHERE encrypted_password ~ '^[$](2[aby]|argon2id?)[$]' GROUP BY 1`.execute(db)
   const { rows: nowhere } = await sql<{ count: string }>`
     SELECT count(*) AS count FROM ${id('users')} WHERE aud = '' AND ${audience}::text <> ''`.execute(db)
-  // supabase/auth empties the identifying columns of a deleted user, and reads deleted_at nowhere.
+  // supabase/auth clears the identifying columns of a deleted user, and never reads `deleted_at`.
   const { rows: marked } = await sql<{ count: string }>`
     SELECT count(*) AS count FROM ${id('users')}
     WHERE deleted_at IS NOT NULL AND (encrypted_password <> '' OR email LIKE '%@%' OR phone ~ '^[0-9]+$')`.execute(db)
@@ -61,9 +61,9 @@ export async function listLostSignIns(
 }
 
 /**
- * Looks for an audience of the settings that no user has, for example if the old service had another GOTRUE_JWT_AUD. A sign-in by
- * an address looks for users of this audience. Users of the empty audience are a loss of `listLostSignIns`.
- * @returns a line with advice; none where a user has one of these audiences
+ * Checks that at least one user has an audience of the settings. The old service may have had another GOTRUE_JWT_AUD, and a
+ * sign-in by an address searches only users of the audience. Users of the empty audience are reported by `listLostSignIns`.
+ * @returns a line with advice, or no line if a user has one of these audiences
  */
 export async function listLoneAudience(
   db: Kysely<unknown>,
@@ -81,16 +81,16 @@ export async function listLoneAudience(
   ]
 }
 
-/** The lengths of salt and hash, which follow the cost. */
+/** Placeholders for the salt and the hash, which follow the cost. */
 const BCRYPT_REST = 'A'.repeat(53)
 const ARGON2_REST = `${'A'.repeat(22)}$${'A'.repeat(43)}`
 
-/** Whether a sign-in may verify hashes of a cost. @param cost the text before the salt; null if a hash is damaged */
+/** Whether a sign-in may verify hashes of a cost. @param cost the text before the salt, `null` if the hash is damaged */
 function isAffordable(cost: string | null): boolean {
   return cost !== null && parseStoredHash(`${cost}$${cost.startsWith('$2') ? BCRYPT_REST : ARGON2_REST}`) !== undefined
 }
 
-/** How many users have a second factor or a passkey whose challenge the switch does not copy. */
+/** Counts users with a second factor or a passkey whose challenge the switch does not copy. */
 export async function countAskedAgain(db: Kysely<unknown>, { names }: Pick<AdoptionPlaces, 'names'>): Promise<number> {
   const passkeys = (await hasRelation(db, names.schema, 'webauthn_credentials'))
     ? sql`UNION SELECT user_id FROM ${names.id('webauthn_credentials')}`
@@ -110,22 +110,22 @@ const ENCRYPTED = [
 type UpstreamColumn = Pick<(typeof ENCRYPTED)[number], 'table' | 'column'>
 
 /**
- * Matches the JSON of a secret that supabase/auth has encrypted, whose members are texts. A cast to JSON is no test, because it
- * would fail at the first text that is no JSON.
+ * Matches the JSON of a secret that supabase/auth has encrypted. All its members are strings. A cast to JSON cannot be used as a
+ * test, because it fails at the first text that is not JSON.
  */
 const ENCRYPTED_FORM = String.raw`^\{\s*("(key_id|alg|data|nonce)"\s*:\s*"([^"\\]|\\.)*"\s*,?\s*)+\}\s*$`
 const KEY_ID = String.raw`"key_id"\s*:\s*"((?:[^"\\]|\\.)*)"`
 const SAMPLE_MAX = 5
 
 interface EncryptedGroup {
-  /** The name of the key at supabase/auth. */
+  /** The name of the key in supabase/auth. */
   readonly keyId: string
   readonly count: number
   /** At most five of the secrets, with the ids of their rows. */
   readonly samples: readonly { readonly id: string; readonly secret: string }[]
 }
 
-/** The encrypted secrets of a column, by the name of the key that encrypted them. None where there is no such column. */
+/** Returns the encrypted secrets of a column, grouped by the name of their key. Returns none if the column does not exist. */
 export async function listEncryptedSecrets(
   db: QueryExecutorProvider,
   { names }: UpstreamPlace,
@@ -145,7 +145,7 @@ export async function listEncryptedSecrets(
   return groups
 }
 
-/** Secrets that no key of the service opens, by the name of the key that encrypted them. Some secrets of each name are tried. */
+/** Returns the secrets that no key of the service can decrypt, by the name of their key. Tries some of each name. */
 export async function listClosedSecrets(
   db: QueryExecutorProvider,
   place: UpstreamPlace,
@@ -161,7 +161,7 @@ export async function listClosedSecrets(
   return losses
 }
 
-/** Values that neither service can use. */
+/** Values that neither supabase/auth nor this service can use. */
 const BROKEN = [
   ...ENCRYPTED.map(({ table, column, what }) => ({
     table,
@@ -184,8 +184,8 @@ const BROKEN = [
 ] as const
 
 /**
- * Lists values that begin like an encrypted secret and are no encrypted secret, counters that are no number, and metadata that
- * fill a token. Names the first rows.
+ * Lists values that begin like an encrypted secret but are not one, counters that are not numbers, and metadata that are too
+ * large for a token. Names the first rows.
  */
 export async function listBrokenValues(db: QueryExecutorProvider, { names }: UpstreamPlace): Promise<readonly Loss[]> {
   const losses: Loss[] = []
@@ -203,10 +203,10 @@ export async function listBrokenValues(db: QueryExecutorProvider, { names }: Ups
 }
 
 /**
- * Whether a row of `sessions` is a sign-in of the user. supabase/auth also gives sessions to OAuth clients, which act for the
- * user within a scope.
+ * Returns a condition: a row of `sessions` is a sign-in of the user. supabase/auth also creates sessions for OAuth clients, which
+ * act for the user within a scope.
  * @param alias of the table in the statement
- * @returns `true` where the version knows no clients
+ * @returns `true` if the version has no OAuth clients
  */
 export async function isOwnSession(
   db: QueryExecutorProvider,
@@ -217,7 +217,7 @@ export async function isOwnSession(
   return columns.has('oauth_client_id') ? sql`${sql.ref(`${alias}.oauth_client_id`)} IS NULL` : sql`true`
 }
 
-/** How many sessions belong to OAuth clients. @param fate the fate of the sessions, for the operator */
+/** Counts the sessions of OAuth clients. @param fate what happens to these sessions, for the operator */
 export async function listClientSessions(
   db: QueryExecutorProvider,
   place: Pick<AdoptionPlaces, 'names'>,
@@ -235,11 +235,11 @@ export async function listClientSessions(
 export interface AdminGroup {
   readonly role: string
   readonly count: number
-  /** The ids of the first ones. */
+  /** The ids of the first users. */
   readonly ids: readonly string[]
 }
 
-/** The users whose tokens are those of admins, by role. SQL may have given them the role. @param roles JWT_ADMIN_ROLES */
+/** Returns the users with a role of admins, by role. SQL may have set the role. @param roles JWT_ADMIN_ROLES */
 export async function listAdmins(
   db: Kysely<unknown>,
   { names }: Pick<AdoptionPlaces, 'names'>,
@@ -255,17 +255,17 @@ export function describeAdmins({ role, count, ids }: AdminGroup): string {
   return `admin      ${count} users have the role ${role}, which makes them admins: ${listFirst(ids, count)}`
 }
 
-/** Users who cannot sign in at supabase/auth, and can here. */
+/** Users who cannot sign in at supabase/auth but can sign in here. */
 export interface OtherInstances {
   readonly count: number
-  /** The ids of the first ones. */
+  /** The ids of the first users. */
   readonly ids: readonly string[]
 }
 
 /**
- * The users without an `instance_id`, or with another one than supabase/auth gives to all users: SQL has
- * added them. Each look-up of supabase/auth asks for its own (`internal/models/user.go`, from 2.40 to 2.196),
- * so these users are in none of its lists either.
+ * Returns the users whose `instance_id` is missing or differs from the one that supabase/auth gives to all users. Such users were
+ * inserted by SQL. Each look-up of supabase/auth includes its own instance (`internal/models/user.go`, from 2.40 to 2.196), so
+ * its lists do not show them either.
  */
 export async function listOtherInstances(
   db: Kysely<unknown>,
@@ -280,7 +280,7 @@ export async function listOtherInstances(
   return rows[0] ?? { count: 0, ids: [] }
 }
 
-/** Describes users of other instances in a line of a command, with the ids of the first five. No line where there are none. */
+/** Describes users of other instances in one line, with the first five ids. Returns no line if there are none. */
 export function describeOtherInstances({ count, ids }: OtherInstances): readonly string[] {
   if (count === 0) return []
   return [
@@ -288,14 +288,14 @@ export function describeOtherInstances({ count, ids }: OtherInstances): readonly
   ]
 }
 
-/** A phone that no request asks for: supabase/auth removes a leading `+` and all blanks, and finds a phone by the rest. */
+/** Phones that supabase/auth cannot find, because it removes a leading `+` and all spaces from each request. */
 const NEVER_ASKED = '^[+]| '
 const E164 = '^[1-9][0-9]{1,14}$'
 
 /**
- * Lists users whose phone is no number of E.164, which SQL or an early version has stored, and names the
- * first. Of a user who is deleted, supabase/auth has a hash in place of the phone.
- * @param areFound whether a sign-in by password looks for such phones here, as it does at supabase/auth
+ * Lists users whose phone is not in the form of E.164, and names the first of them. SQL or an early version of supabase/auth may
+ * have stored such phones. Deleted users are left out, because supabase/auth replaces their phone by a hash.
+ * @param areFound whether a sign-in by password finds such phones here, as it does at supabase/auth
  */
 export async function listMalformedPhones(
   db: QueryExecutorProvider,

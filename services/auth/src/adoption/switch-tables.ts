@@ -29,35 +29,35 @@ import { dropStaging, dropTriggers } from './prepare/staging-tables.ts'
 import { findVersion } from './upstream-tables.ts'
 
 export interface SwitchDeps extends StagingDeps {
-  /** Reads the lifetimes and the time when the old service waits: a run may have worked for hours before. */
+  /** Reads the lifetimes and the time during the switch, because the run may have taken hours before. */
   readonly readLifetimes: () => Lifetimes
   readonly encryption: Encryption
-  /** How long a challenge of a second factor counts. */
+  /** The lifetime of a challenge of a second factor, in seconds. */
   readonly challengeSeconds: number
 }
 
 interface SwitchOutcome {
-  /** When the old service began to wait, by `performance.now()`. */
+  /** The time at which the old service began to wait, by `performance.now()`. */
   readonly lockedAtMs: number
   /** Custom providers that were not copied. */
   readonly leftProviders: readonly string[]
 }
 
-/** The last transaction of an adoption. */
+/** The hooks of the last transaction of an adoption. */
 interface Switch {
-  /** The work before the last migrations, and after them, in their transaction. */
+  /** Runs before the last migrations in their transaction. The returned function runs after them. */
   readonly beforeFirst: NonNullable<Migrations['beforeFirst']>
-  /** The outcome of the last attempt, once it has ended. */
+  /** Returns the outcome of the last attempt. Call it after the attempt has ended. */
   readonly outcome: () => SwitchOutcome
 }
 
 /**
- * The tables of supabase/auth that stay. A write of the old service between the copy and the switch would be lost. Most of its
- * transactions write the audit log first, and `users` last: the tables are locked in this order, after the tables that move.
+ * The tables of supabase/auth that stay. They are locked, because a write between the copy and the switch would be lost. The lock
+ * order is that of most transactions of the old service: the audit log and other moving tables first, `users` last.
  */
 export const STAYING = ['mfa_factors', 'sessions', 'mfa_amr_claims', 'identities', 'users'] as const
 const FIRST_WRITTEN = 'audit_log_entries'
-/** Where supabase/auth records its migrations. A newer image that starts after the switch would change the tables. */
+/** The migrations table of supabase/auth. It is write-protected, so that no newer image changes the tables later. */
 const VERSIONS = 'schema_migrations'
 
 export function switchDepsOf(
@@ -73,12 +73,12 @@ export function switchDepsOf(
   }
 }
 
-/** The tables of supabase/auth that stay, in the order in which they are locked. */
+/** Returns the tables of supabase/auth that stay, in the order of their locks. */
 export function stayingTables(names: Names): readonly RawBuilder<unknown>[] {
   return STAYING.map((table) => names.id(table))
 }
 
-/** The last transaction of an adoption, in which the old service waits. It gives way to its requests, and tries again. */
+/** Returns the hooks of an adoption's last transaction. It gives up if a request blocks it, and tries again. */
 export function switchHooks(deps: SwitchDeps): Switch {
   const { places, readLifetimes, encryption, challengeSeconds } = deps
   const { names, kept } = places
@@ -87,8 +87,8 @@ export function switchHooks(deps: SwitchDeps): Switch {
     const moving = await presentOf(trx, places)
     const inOrder = moving.toSorted((one, other) => Number(other === FIRST_WRITTEN) - Number(one === FIRST_WRITTEN))
     const tables = [...inOrder.map((table) => names.id(table)), ...stayingTables(names)]
-    // The changes below need this mode. If the transaction asked for it later, it would wait for readers that wait for the
-    // transaction.
+    // Lock the tables in the strongest mode that the changes below need. A later upgrade of the lock could deadlock with readers
+    // that already wait for this transaction.
     await lockTables(trx, { places, tables }, attempt)
     const lockedAtMs = performance.now()
     await requireSameVersion(trx, places)
@@ -97,7 +97,7 @@ export function switchHooks(deps: SwitchDeps): Switch {
     await dropTriggers(trx, places)
     for (const table of moving) await moveTable(trx, [names.schema, kept], table)
     await applyUpstreamChanges(trx, places)
-    // Until now, users came from the old service. Clean-up keeps them.
+    // Until now, all users came from the old service, and clean-up keeps them. Later users get the default `false`.
     await sql`ALTER TABLE ${names.id('users')} ALTER COLUMN keep_unconfirmed SET DEFAULT false`.execute(trx)
     return async (later) => {
       await passCopiedNumbers(later, names)
@@ -125,7 +125,7 @@ export function switchHooks(deps: SwitchDeps): Switch {
   return { beforeFirst, outcome: () => outcome }
 }
 
-/** The times of past events, in the tables that stay. Others may have columns of their own there. */
+/** The columns with times of past events, in the tables that stay. Columns of other programs are left out. */
 const PAST: Readonly<Record<string, readonly string[]>> = {
   users: [
     ...['created_at', 'updated_at', 'invited_at', 'last_sign_in_at', 'email_confirmed_at', 'phone_confirmed_at'],
@@ -137,8 +137,8 @@ const PAST: Readonly<Record<string, readonly string[]>> = {
 }
 
 /**
- * Takes the future out of the times of users, identities and factors, which stay. They get the moment that the copies of codes
- * have, by which undo sees that no later message was sent.
+ * Replaces future times of users, identities and factors by the time of the switch, because these tables stay. The copies of
+ * codes have the same time. By this time, undo recognizes that no later message was sent.
  */
 async function boundUserTimes({
   trx,
@@ -156,7 +156,7 @@ async function boundUserTimes({
   }
 }
 
-/** A newer image of the old service may have migrated the database since the run has begun. @throws Error where it has */
+/** @throws Error if a newer image of the old service has migrated the database since the beginning of the run */
 async function requireSameVersion(trx: Kysely<unknown>, places: AdoptionPlaces): Promise<void> {
   const [record, version] = [await findRecord(trx, places), await findVersion(trx, places.names)]
   if (record !== undefined && record.version !== version)
@@ -165,7 +165,7 @@ async function requireSameVersion(trx: Kysely<unknown>, places: AdoptionPlaces):
     )
 }
 
-/** Brings the tables of supabase/auth back to their schema. */
+/** Moves the tables of supabase/auth back to their schema. */
 export async function moveBack(trx: Kysely<unknown>, { names, kept }: AdoptionPlaces): Promise<void> {
   for (const table of await listReplaced(names)) {
     if (await hasRelation(trx, kept, table)) await moveTable(trx, [kept, names.schema], table)
@@ -173,10 +173,9 @@ export async function moveBack(trx: Kysely<unknown>, { names, kept }: AdoptionPl
 }
 
 /**
- * Gives the roles that had rights on a table of supabase/auth the same rights on the table that has its name
- * now. A dump by such a role would fail otherwise. A table that is made in the schema has the default
- * privileges there. The table of refresh tokens is made elsewhere, without default privileges. A right on a
- * column is given where the new table has a column of that name.
+ * Grants the rights on a table of supabase/auth to the same roles on the new table of that name. Without them, a dump by such a
+ * role would fail. A table that is created in the schema gets the schema's default privileges. The table of refresh tokens is
+ * created in another schema and gets none. Rights on a column are granted if the new table has a column with the same name.
  */
 async function copyGrants(trx: Kysely<unknown>, { names, kept }: AdoptionPlaces, table: string): Promise<void> {
   await sql`
@@ -206,8 +205,8 @@ async function presentOf(trx: Kysely<unknown>, { names }: AdoptionPlaces): Promi
 }
 
 /**
- * The foreign keys of tables that are filled while the old service serves. A check for each row would lock the row of
- * supabase/auth, and a refresh there passes over a locked row.
+ * The foreign keys of tables that are filled while the old service is running. They are added only in the switch. A foreign key
+ * check locks the parent row of supabase/auth, and a refresh there skips locked rows.
  */
 const FOREIGN_KEYS = [
   { name: 'user_directory_user_fkey', table: 'user_directory', column: 'user_id', parent: 'users' },
@@ -215,7 +214,7 @@ const FOREIGN_KEYS = [
 ] as const
 type ForeignKey = (typeof FOREIGN_KEYS)[number]
 
-/** Adds the keys in the switch. They hold from then on. To check the rows that are there takes seconds, so it comes later. */
+/** Adds the foreign keys for later writes. `checkForeignKeys` checks the existing rows later, which takes seconds. */
 async function addForeignKeys(trx: Kysely<unknown>, { id, local }: Names): Promise<void> {
   for (const { name, table, column, parent } of FOREIGN_KEYS)
     await sql`
@@ -224,9 +223,9 @@ async function addForeignKeys(trx: Kysely<unknown>, { id, local }: Names): Promi
 }
 
 /**
- * Checks the rows from before the switch, and deletes rows whose user or session is gone. A user may be deleted while the
- * directory is filled, and no trigger notes a session that a replica deletes. Locks nobody out. Does nothing where an earlier run
- * has.
+ * Checks the rows from before the switch, and deletes rows whose user or session no longer exists. A user may be deleted while
+ * the directory is filled, and no trigger notes a session that a replica deletes. Blocks no requests. Does nothing if an earlier
+ * run has completed the check.
  */
 export async function checkForeignKeys(db: Kysely<unknown>, names: Names): Promise<void> {
   for (const key of FOREIGN_KEYS) {
@@ -260,14 +259,13 @@ async function deleteOrphans(db: Kysely<unknown>, { id }: Names, { table, column
 
 /**
  * Refuses every write of an old server that is started again after the switch (reference: Adopting a database). Most of its
- * transactions need a table that has moved. But with refresh tokens of form 2 and GOTRUE_AUDIT_LOG_DISABLE_POSTGRES=true, a
- * sign-in, a refresh or a sign-out writes to the tables that stay alone.
+ * transactions need a table that has moved and fail anyway. But with refresh tokens of form 2 and
+ * GOTRUE_AUDIT_LOG_DISABLE_POSTGRES=true, a sign-in, a refresh or a sign-out writes only to tables that stay.
  *
- * The old server logs in as the owner of the tables, as this service does, and changes the same columns. It
- * is known by its statements: they name tables without the schema, which no statement of this service does.
- * Other roles may write as they like. The SQLSTATE makes recent versions of the old server answer a sign-up
- * with 503. A refresh fails with 500 before it writes: every error of its first SELECT is a 500 there.
- * Therefore the old server is stopped before the switch (runbook: Moving in).
+ * The old server and this service log in as the owner of the tables and change the same columns. The trigger recognizes the old
+ * server by its statements, which name tables without a schema. No statement of this service does so. Other roles may write. The
+ * SQLSTATE makes recent versions of the old server answer a sign-up with 503. A refresh fails with 500 before it writes, because
+ * the old server answers every error of its first SELECT with 500. So stop the old server before the switch (runbook: Moving in).
  */
 async function refuseOldServer(trx: Kysely<unknown>, places: AdoptionPlaces, tables: readonly string[]): Promise<void> {
   await sql`
@@ -287,7 +285,7 @@ async function refuseOldServer(trx: Kysely<unknown>, places: AdoptionPlaces, tab
   }
 }
 
-/** Lets the old server write again, to the tables that it will have. */
+/** Lets the old server write again, to the tables that it gets back. */
 export async function allowOldServer(trx: Kysely<unknown>, places: AdoptionPlaces): Promise<void> {
   await sql`DROP FUNCTION IF EXISTS ${functionOf(places)}() CASCADE`.execute(trx)
 }

@@ -3,13 +3,13 @@ import { type Kysely, type QueryExecutorProvider, sql } from 'kysely'
 import { hasRelation, readColumns } from '../schema/catalog.ts'
 import type { AdoptionPlaces } from './adoption-record.ts'
 
-/** Something of a database that does not carry over, and how many it concerns. */
+/** Data that does not carry over, and the number of affected rows. */
 export interface Loss {
   readonly what: string
   readonly count: number
 }
 
-/** The tables of supabase/auth 2.196 that are read, moved, or of no use here. */
+/** The tables of supabase/auth 2.196 that this service reads, moves or does not need. */
 export const SERVED = [
   ...['users', 'identities', 'sessions', 'mfa_factors', 'mfa_amr_claims', 'mfa_challenges', 'refresh_tokens'],
   ...['one_time_tokens', 'flow_state', 'webauthn_credentials', 'webauthn_challenges', 'custom_oauth_providers'],
@@ -24,20 +24,20 @@ export const UNSERVED = [
 /** The schema of the tables of supabase/auth. */
 export type UpstreamPlace = Pick<AdoptionPlaces, 'names'>
 
-/** The newest migration of supabase/auth that a database has; `none` where there is none. */
+/** Returns the newest migration of supabase/auth in a database, or `none` if there is none. */
 export async function findVersion(db: QueryExecutorProvider, { id }: Names): Promise<string> {
   const { rows } = await sql<{ version: string | null }>`
     SELECT max(version) AS version FROM ${id('schema_migrations')}`.execute(db)
   return rows[0]?.version ?? 'none'
 }
 
-/** Returns the encoding of the database in the words of PostgreSQL, such as `UTF8`. */
+/** Returns the encoding of the database as PostgreSQL names it, such as `UTF8`. */
 export async function readEncoding(db: QueryExecutorProvider): Promise<string> {
   const { rows } = await sql<{ encoding: string }>`SELECT current_setting('server_encoding') AS encoding`.execute(db)
   return rows[0]?.encoding ?? ''
 }
 
-/** How many rows each table has that is there, by its name. */
+/** Counts the rows of each existing table, by its name. */
 export async function countRows(
   db: Kysely<unknown>,
   { names }: UpstreamPlace,
@@ -55,9 +55,9 @@ export async function countRows(
 const TIME = 'timestamp with time zone'
 
 /**
- * The columns of supabase/auth, in any version up to 2.196, of the tables that stay in an adoption, by table
- * and type. The migrations of this service make them with these types, but for some that are `varchar`. A type
- * that PostgreSQL does not have is one of the schema.
+ * The columns of supabase/auth in any version up to 2.196, for the tables that stay in an adoption, by table and type. The
+ * migrations of this service create them with the same types, except for some `varchar` columns. Types that PostgreSQL does not
+ * have are types of the schema.
  */
 const UPSTREAM_TYPES: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
   users: {
@@ -107,15 +107,15 @@ const UPSTREAM_TYPES: Readonly<Record<string, Readonly<Record<string, readonly s
 }
 
 /**
- * The columns of supabase/auth, in any version up to 2.196, of the tables that this service has too. A role that may change the
- * source can add columns with names of this service. One is `users.console_role`, which makes a user an operator of the console
- * here.
+ * The columns of supabase/auth in any version up to 2.196, for the tables that this service has too. Only these are imported. A
+ * role that may change the source could add columns with names of this service, such as `users.console_role`, which makes a user
+ * an operator of the console.
  */
 export const UPSTREAM_COLUMNS: Readonly<Record<string, readonly string[]>> = Object.fromEntries(
   Object.entries(UPSTREAM_TYPES).map(([table, types]) => [table, Object.values(types).flat()]),
 )
 
-/** The columns that others have added to these tables, such as `users.tenant_id`. No import copies them. */
+/** Returns the columns that other programs have added to these tables, such as `users.tenant_id`. No import copies them. */
 export async function listOtherColumns(db: QueryExecutorProvider, { schema }: Names): Promise<readonly string[]> {
   const others: string[] = []
   for (const [table, known] of Object.entries(UPSTREAM_COLUMNS)) {
@@ -127,9 +127,9 @@ export async function listOtherColumns(db: QueryExecutorProvider, { schema }: Na
 
 /**
  * Lists the columns whose type an operator has changed to one that this service cannot write, such as an enumeration for
- * `users.role`. It writes `varchar` and `citext` as it does `text`, a domain as its base type, and metadata of users as `json`
- * too. The key of identities was a text before they had a `provider_id`.
- * @returns a line for each, with advice
+ * `users.role`. This service can write `varchar` and `citext` like `text`, a domain like its base type, and user metadata also as
+ * `json`. The key of identities was text before identities had a `provider_id`.
+ * @returns a line with advice for each column
  */
 export async function listChangedTypes(db: QueryExecutorProvider, { schema }: Names): Promise<readonly string[]> {
   const known = Object.entries(UPSTREAM_TYPES).flatMap(([table, types]) =>

@@ -13,7 +13,7 @@ afterAll(close)
 const { user } = await createSignedUp(deps)
 const named = (full_name: unknown) => ({ ...user, userMetadata: { full_name } })
 
-/** Records an event, and undoes it. Answers its row, or undefined. */
+/** Records an event in a transaction that is rolled back. Returns its row, or `undefined`. */
 async function record(event: Partial<AuditEvent>, own: Parameters<typeof recordAudit>[1] = deps) {
   const trx = await deps.db.startTransaction().execute()
   try {

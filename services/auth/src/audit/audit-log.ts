@@ -4,16 +4,16 @@ import type { Db, Trx } from '../database.ts'
 import { NIL_UUID } from '../records/ids.ts'
 import { auditName, type User } from '../users/user.ts'
 
-/** The user or admin who acted, as the audit log records them. The token of an admin may name no user. */
+/** The user or admin who acted, for the audit log. `id` is `null` if the token of an admin names no user. */
 export type AuditActor = Pick<User, 'email' | 'phone' | 'userMetadata' | 'isSsoUser'> & { readonly id: string | null }
 
-/** Nobody who is known: the actor of a failed check of an address that has no user. */
+/** The actor of a failed check of an address without a user. */
 export const UNKNOWN_ACTOR: AuditActor = { id: null, email: null, phone: null, userMetadata: {}, isSsoUser: false }
 
-/** Stands for an actor without an id, as clients of the audit log know it. */
+/** The id of an actor without an id, as clients of the audit log expect it. */
 const NO_ACTOR_ID = NIL_UUID
 
-/** Audit actions and the group of each (reference: Audit log). */
+/** Audit actions with their groups (reference: Audit log). */
 const LOG_TYPES = {
   login: 'account',
   login_failed: 'account',
@@ -52,10 +52,10 @@ const LOG_TYPES = {
 
 type UsualAction = keyof typeof LOG_TYPES
 
-/** An action of the audit log (reference: Audit log). Its `log_type` follows from it. */
+/** An action of the audit log (reference: Audit log). It determines the `log_type`. */
 export type AuditAction = UsualAction | `operator.${OperatorAction}`
 
-/** The changes of operators are a group of their own. */
+/** Returns the group of an action. Changes by operators have their own group. */
 function logTypeOf(action: AuditAction): string {
   return isUsual(action) ? LOG_TYPES[action] : 'operator'
 }
@@ -64,29 +64,29 @@ function isUsual(action: AuditAction): action is UsualAction {
   return action in LOG_TYPES
 }
 
-/** The setting AUDIT_LOG_DISABLE_POSTGRES decides between table and log. A profile may want both. */
+/** The setting AUDIT_LOG_DISABLE_POSTGRES selects the table or the log. A profile may use both. */
 export interface AuditDeps {
   readonly config: Pick<AuthConfig, 'compatibility' | 'database'>
   readonly logger: { info(line: object, text: string): void }
   readonly now: () => Date
 }
 
-/** Something that was done to an account. The entry is written in the transaction of the change. */
+/** An event on an account. The entry is inserted in the transaction of the change. */
 export interface AuditEvent {
   readonly action: AuditAction
-  /** The user or admin who acted; for sign-in flows the user. */
+  /** The user or admin who acted. For sign-in flows, the user. */
   readonly actor: AuditActor
-  /** The user whose account was changed, unless that is the actor. */
+  /** The user whose account was changed. Absent if the actor changed their own account. */
   readonly target?: Pick<User, 'id'>
-  /** The client's address, empty when unknown (reference: Client address). */
+  /** The client's address, or an empty text if it is unknown (reference: Client address). */
   readonly ip: string
   readonly sessionId?: string
   readonly traits?: Readonly<Record<string, unknown>>
 }
 
 /**
- * Records an event in the transaction that causes it, or only in the log where AUDIT_LOG_DISABLE_POSTGRES is set. An attempt that
- * has failed changes nothing, so it needs no transaction.
+ * Records an event in the transaction that causes it. With AUDIT_LOG_DISABLE_POSTGRES, the event goes only to the log. A failed
+ * attempt changes nothing, so it needs no transaction.
  */
 export async function recordAudit(db: Db, deps: AuditDeps, event: AuditEvent): Promise<void> {
   const { action, actor, target = actor, ip, sessionId } = event
@@ -108,7 +108,7 @@ export async function recordAudit(db: Db, deps: AuditDeps, event: AuditEvent): P
     .execute()
 }
 
-/** A name is the user's own metadata, of up to 64 KiB. A trigger of the table shortens the names that SQL functions write. */
+/** Names are user metadata of up to 64 KiB. A trigger shortens the names that SQL functions write. */
 const NAME_LENGTH_MAX = 120
 
 function toPayload({ action, actor, traits }: AuditEvent): Record<string, unknown> {
@@ -125,12 +125,12 @@ function toPayload({ action, actor, traits }: AuditEvent): Record<string, unknow
 }
 
 /**
- * Runs the work of a use case in its transaction, and makes the answer that the caller gets. The caller may write more rows
- * before and after the work, such as an entry in the audit log.
+ * Runs the work of a use case in its transaction and returns the answer for the caller. The caller may insert more rows before
+ * and after the work, such as an audit log entry.
  */
 export type RunWork<Result, Answer> = (trx: Trx, deps: AuditDeps, work: () => Promise<Result>) => Promise<Answer>
 
-/** Runs the work, and adds nothing: the answer is its result. */
+/** Runs the work and returns its result. */
 export function runWorkAlone<Result>(_trx: Trx, _deps: AuditDeps, work: () => Promise<Result>): Promise<Result> {
   return work()
 }
@@ -142,7 +142,7 @@ export interface LoggedEvent {
   readonly ip: string
 }
 
-/** Writes an event to the log, where events are logged. */
+/** Writes an event to the log, if events are logged. */
 export function auditToLog(deps: Omit<AuditDeps, 'now'>, { action, actorId, ip }: LoggedEvent): void {
   if (isLogged(deps)) deps.logger.info({ auth_event: { actor_id: actorId, action, ip_address: ip } }, 'audit')
 }
@@ -151,7 +151,7 @@ function isLogged({ config }: Pick<AuditDeps, 'config'>): boolean {
   return config.compatibility.logAllAuthEvents || !config.database.auditInPostgres
 }
 
-/** The traits of an event in which an admin changed a user (reference: Users made and changed by admins). */
+/** Returns the traits of an event in which an admin changed a user (reference: Users made and changed by admins). */
 export function adminTraits({ id, email, phone }: Pick<User, 'id' | 'email' | 'phone'>): Record<string, string> {
   return { user_id: id, user_email: email ?? '', user_phone: phone ?? '' }
 }

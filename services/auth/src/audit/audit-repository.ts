@@ -5,7 +5,7 @@ import { countAll, countFound } from '../pagination/count-rows.ts'
 import type { Timestamp } from '../records/timestamp.ts'
 import { auditQueryMalformed } from '../request-errors.ts'
 
-/** A page of the audit log. `offset` counts entries. An undefined filter lists all entries. */
+/** A page of the audit log. `offset` is a number of entries. If `filter` is `undefined`, all entries are listed. */
 interface AuditList {
   readonly filter: AuditFilter | undefined
   readonly limit: number
@@ -20,7 +20,7 @@ export async function listAuditEntries(db: Db, { filter, limit, offset }: AuditL
   return rows
 }
 
-/** Counts entries: exactly while there are few. */
+/** Counts entries. The count is exact if there are few. */
 export function countAuditEntries(db: Db, filter: AuditFilter | undefined): Promise<number> {
   return filter === undefined ? countAll(db, fromMatchingEntries(filter)) : countFound(db, fromMatchingEntries(filter))
 }
@@ -52,12 +52,12 @@ export const AuditEntryView = z
 
 export type AuditEntryView = z.output<typeof AuditEntryView>
 
-/** An entry of the audit log as the table holds it. `payload` is shown unchanged. */
+/** An entry of the audit log as stored in the table. Clients see `payload` unchanged. */
 export interface AuditEntry {
   readonly id: string
   readonly payload: Readonly<Record<string, unknown>>
   readonly createdAt: Timestamp
-  /** Empty when unknown. */
+  /** Empty if the address is unknown. */
   readonly ipAddress: string
 }
 
@@ -70,11 +70,11 @@ const AUDIT_SCOPES = ['author', 'action', 'type'] as const
 /** The filter of `query=<scope>:<text>` (reference: Audit log). */
 interface AuditFilter {
   readonly scope: (typeof AUDIT_SCOPES)[number]
-  /** Part of the searched value, in upper or lower case. */
+  /** A part of the searched value, ignoring case. */
   readonly text: string
 }
 
-/** Parses `author:x`, `action:x` or `type:x`. Undefined lists all entries. */
+/** Parses `author:x`, `action:x` or `type:x`. Returns `undefined`, which lists all entries, if there is no query. */
 export function parseAuditQuery(query: string | undefined): AuditFilter | undefined {
   if (query === undefined) return undefined
   const [, name, text] = /^([^:]*):(.*)$/s.exec(query) ?? []

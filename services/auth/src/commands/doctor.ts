@@ -112,7 +112,7 @@ const checks: readonly Check<ProcessDeps>[] = [
   },
 ]
 
-/** Checks everything that the service needs, and prints a line for each. Resolves to false when a check fails. */
+/** Checks everything that the service needs and prints a line for each check. Resolves to `false` if a check fails. */
 export async function doctor(load: () => AuthConfig, print: (line: string) => void): Promise<boolean> {
   const config = checkSettings(load, print)
   if (config === undefined) return false
@@ -126,14 +126,14 @@ export async function doctor(load: () => AuthConfig, print: (line: string) => vo
   })
   const printAsSet = (line: string) => print(namedAsSet(line, config.aliases))
   const isHealthy = await runChecks(await fitChecks([...common, ...checks], deps), deps, printAsSet)
-  // A database that does not answer has its own line.
+  // Ignore a database that does not answer, because another check reports it.
   const custom = await listCustomProviders(deps.db, undefined).catch(() => [])
   for (const line of warnOfSharedCallback(config, custom)) print(`note  ${line}`)
   await deps.close()
   return isHealthy
 }
 
-/** @throws Error when the data of phone numbers are old */
+/** @throws Error if the data about phone numbers are old */
 async function describePhones({ config, db, now }: ProcessDeps): Promise<string> {
   if (!config.compatibility.parsePhones) return 'taken as they are sent'
   for (const { name, asOf } of findOldData([PHONE_DATA], now()))
@@ -145,10 +145,10 @@ async function describePhones({ config, db, now }: ProcessDeps): Promise<string>
     : `${data}; users who have one number in two forms: ${count}, such as ${first.join(' and ')}`
 }
 
-/** The checks that ask for tables which an adoption makes first. */
+/** The checks that need tables of this service, which an adoption creates. */
 const AFTER_ADOPTION = ['migrations', 'signing keys', 'phone numbers', 'adoption', 'dead jobs']
 
-/** Takes the place of the checks in `AFTER_ADOPTION` on a database that only supabase/auth has used. */
+/** Replaces the checks in `AFTER_ADOPTION` for a database that only supabase/auth has used. */
 const notAdopted: Check<unknown> = {
   name: 'adoption',
   advice: 'run: auth adopt --check',
@@ -159,7 +159,7 @@ const notAdopted: Check<unknown> = {
   },
 }
 
-/** The checks that say something of this database. One that does not answer has all: the check of it says so. */
+/** Returns the checks that apply to this database, or all if it does not answer: one of them reports the outage. */
 async function fitChecks(
   all: readonly Check<ProcessDeps>[],
   { db, names }: ProcessDeps,

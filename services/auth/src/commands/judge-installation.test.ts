@@ -9,7 +9,7 @@ import { judgeInstallation, readInstallation } from './judge-installation.ts'
 
 removeFoldersAtEnd()
 
-/** A folder with these files. */
+/** Creates a folder with these files. */
 function write(files: Readonly<Record<string, string>>): string {
   const folder = createFolder()
   for (const [name, text] of Object.entries(files)) {
@@ -25,7 +25,7 @@ function judge(path: string) {
   return { isGood, lines }
 }
 
-/** A Compose file, with `%` for `$`, since an editor takes text with `${` in it for a mistake. */
+/** Returns a Compose file with `%` for `$`, because an editor warns about text with `${`. */
 const compose = (environment: unknown, rest: object = {}) =>
   stringify({
     services: { studio: { environment: { AUTH_JWT_SECRET: 'x' } }, auth: { environment, ...rest } },

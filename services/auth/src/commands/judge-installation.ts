@@ -12,7 +12,7 @@ import { z } from 'zod'
 import { findWithoutEffect, isHarmless, PREFIXES } from '../config/profile.ts'
 import { type AuthConfig, loadAuthConfig, readSettings } from '../config.ts'
 
-/** The verdict on a variable. Only the last three are bad news. */
+/** The verdict on a variable. Only the last three are problems. */
 type Verdict = 'taken' | 'differs' | 'unset' | 'ignored' | 'unsafe' | 'unknown' | 'wrong'
 
 interface Judged {
@@ -20,7 +20,7 @@ interface Judged {
   readonly text: string
 }
 
-/** The settings of supabase/auth that mean something else here, and the values that do. */
+/** The settings of supabase/auth whose meaning differs here, with the values for which it differs. */
 const DIFFERENT: readonly (readonly [name: RegExp, value: RegExp, meaning: string])[] = [
   [
     /^(MIGRATION_)?DATABASE_URL$|^DB_DATABASE_URL$/,
@@ -41,9 +41,9 @@ const DIFFERENT: readonly (readonly [name: RegExp, value: RegExp, meaning: strin
 ]
 
 /**
- * Prints for each setting of an installation of Supabase whether it is taken, taken with another meaning, or without effect, and
- * whether that is safe. Opens no connection. Returns false when the service would not start, or something is lost.
- * @throws Error what `readInstallation` throws, and ConfigError of `readSettings` never, since it reads no file
+ * Prints for each setting of a Supabase installation whether it has the same meaning, another meaning or no effect, and whether
+ * it is safe. Opens no connection. Returns `false` if the service would not start, or if a setting is lost.
+ * @throws Error the errors of `readInstallation`. Never the ConfigError of `readSettings`, because no file is read
  */
 export function judgeInstallation(path: string, print: (line: string) => void): boolean {
   const { variables, origin, unset } = readInstallation(path)
@@ -77,7 +77,7 @@ function tryLoad(env: NodeJS.ProcessEnv): {
   readonly problems: readonly string[]
 } {
   try {
-    // The .env of the working directory does not belong to the installation.
+    // Do not read the `.env` of the working directory, because it does not belong to the installation.
     return { config: loadAuthConfig(env), problems: [] }
   } catch (error) {
     if (error instanceof ConfigError) return { config: undefined, problems: error.problems }
@@ -89,11 +89,11 @@ interface Context {
   readonly env: NodeJS.ProcessEnv
   readonly problems: readonly string[]
   readonly settings: Settings
-  /** The names of each setting, the first of which counts. */
+  /** All names of each setting. The first name takes precedence. */
   readonly names: ReadonlyMap<string, readonly string[]>
 }
 
-/** Undefined for a variable that is no setting of either service. */
+/** Judges a variable. Returns `undefined` if the variable is not a setting of either service. */
 function judgeSetting(name: string, value: string, { env, problems, settings, names }: Context): Judged | undefined {
   const [setting, all = []] = [...names].find(([, each]) => each.includes(name)) ?? []
   const problem = problems.find((each) => each.startsWith(`${name} `))
@@ -127,13 +127,13 @@ function judgeUnread(name: string, value: string, known: readonly string[]): Jud
   return { verdict: isSafe ? 'ignored' : 'unsafe', text: `${name}: ${isSafe ? 'safe, ' : ''}${setting.instead}` }
 }
 
-/** The settings of the service `auth` in an installation of Supabase. */
+/** The settings of the service `auth` in a Supabase installation. */
 export interface Installation {
-  /** In the order of the file. Values are expanded; an empty one is kept. */
+  /** The variables in the order of the file. Values are expanded. A variable with an empty value is kept. */
   readonly variables: ReadonlyMap<string, string>
-  /** The place where the settings were found, for the operator. */
+  /** The place of the settings, for the operator. */
   readonly origin: string
-  /** Variables that the Compose file expands and that nothing sets. They are empty then. */
+  /** Variables that the Compose file uses but that are not set. They are empty. */
   readonly unset: readonly string[]
 }
 
@@ -153,10 +153,10 @@ const Service = z.object({
 const Compose = z.object({ services: z.record(z.string(), z.unknown()) })
 
 /**
- * Reads a Compose file, whose `${…}` it expands from the `.env` beside it, or an env file. An env file without settings of
- * supabase/auth is that of the Compose file beside it.
- * @throws Error when a file cannot be read, is no Compose file, or has no settings of supabase/auth
- * @throws ConfigError when the service would refuse an env file for a value that would be cut
+ * Reads a Compose file, or an env file. In a Compose file, `${…}` is expanded from the `.env` in the same folder. If an env file
+ * has no settings of supabase/auth, the Compose file in the same folder is read with it.
+ * @throws Error if a file cannot be read, is not a Compose file, or has no settings of supabase/auth
+ * @throws ConfigError if the service would refuse an env file because of a value that would be cut off
  */
 export function readInstallation(path: string): Installation {
   if (/\.ya?ml$/i.test(path)) {
@@ -165,7 +165,7 @@ export function readInstallation(path: string): Installation {
   }
   const variables = readEnv(path)
   if (Object.keys(variables).some(isOfService)) {
-    // The service reads such a file by itself.
+    // The service itself can read such a file.
     requireWholeValues(path, readText(path))
     return { variables: new Map(Object.entries(variables)), origin: basename(path), unset: [] }
   }
@@ -179,7 +179,7 @@ function isOfService(name: string): boolean {
   return Object.values(PREFIXES).some((prefix) => name.startsWith(prefix))
 }
 
-/** Reads an env file as Compose does, which cuts no value at a `#` that no blank precedes. */
+/** Reads an env file like Compose, which does not cut a value at a `#` without a space before it. */
 function readEnv(path: string): Variables {
   const text = readText(path)
   const entries = Object.entries({ ...parseEnv(text), ...Object.fromEntries(findCutValues(text)) })
@@ -188,7 +188,7 @@ function readEnv(path: string): Variables {
 
 function readCompose(path: string, variables: Variables): Installation {
   const services = readServices(path)
-  // Other services may have variables that begin with AUTH_.
+  // Search for several signs, because other services may have variables that begin with AUTH_.
   const found = SIGNS.map((isAuth) => services.find(([name, service]) => isAuth(name, service))).find(Boolean)
   if (found === undefined) throw new Error(`${path} has no service with settings of supabase/auth`)
   const [name, service] = found
@@ -201,14 +201,14 @@ function readCompose(path: string, variables: Variables): Installation {
     for (const entry of Object.entries(readEnv(place))) result.set(...entry)
   }
   for (const [variable, written] of listEnvironment(service.environment)) {
-    // A name without a value takes the value of the shell or of the env file.
+    // A variable without a value gets its value from the shell or the env file.
     const value = written === undefined ? variables[variable] : expandValue(written)
     if (value !== undefined) result.set(variable, value)
   }
   return { variables: result, origin: `service ${name} of ${basename(path)}`, unset: [...unset] }
 }
 
-/** The signs by which the service `auth` is found in a file of Compose, the surest first. */
+/** The signs of the service `auth` in a Compose file, the most reliable first. */
 const SIGNS: readonly ((name: string, service: z.output<typeof Service>) => boolean)[] = [
   (_name, { image }) => /gotrue|supabase\/auth|trestle[-/]auth/.test(image),
   (_name, { environment }) =>
@@ -239,10 +239,10 @@ function listEnvironment(
   })
 }
 
-/** `$$`, `$NAME`, or the beginning of `${NAME}`, with the operator after the name. */
+/** `$$`, `$NAME`, or the beginning of `${NAME}` with the operator after the name. */
 const REFERENCE = /\$(?:\$|([A-Za-z_]\w*)|\{([A-Za-z_]\w*)(:?[-?+])?)/
 
-/** Expands variables as Compose does. @param onUnset called for each that is neither set nor has a default */
+/** Expands variables like Compose. @param onUnset called for each variable without a value and a default */
 function expand(text: string, variables: Variables, onUnset: (name: string) => void): string {
   const match = REFERENCE.exec(text)
   if (match === null) return text
@@ -267,7 +267,7 @@ function lookUp(name: string, variables: Variables, onUnset: (name: string) => v
   return value ?? ''
 }
 
-/** Finds the end of the block whose brace is open at the beginning of the text. */
+/** Finds the end of a block. The opening brace precedes the text. */
 function findEnd(text: string): number {
   let depth = 0
   for (let at = 0; at < text.length; at += 1) {

@@ -15,7 +15,7 @@ const test = await openTestApp({ settings: { AUTH_JWT_KEY_ID: 'secret' } })
 const { deps } = test
 const signedUp = await createSignedUp(deps)
 
-/** Processes of one service: each reads the table for itself. */
+/** Processes of one service. Each reads the table of keys by itself. */
 const replicas = await Promise.all(
   [1, 2].map(async () => {
     const signingKeys = createKeyRing({ ...deps, jwt: deps.config.jwt, tokenRules: deps.config.compatibility })
@@ -45,7 +45,7 @@ afterAll(async () => {
 
 const pauses: number[] = []
 
-/** Runs `auth keys …` and returns what it prints. A pause makes the keys older. */
+/** Runs `auth keys …` and returns the printed lines. When the command pauses, the test makes the keys older. */
 function keys(...words: readonly string[]): Promise<readonly string[]> {
   return keysOf(deps, words)
 }
@@ -100,7 +100,7 @@ const refused = [
   ),
 ]
 
-/** The answers of each process to a token: 200, or the whole refusal. */
+/** Returns the answers of all processes to a token: 200, or the complete refusal. */
 async function answersTo(token: string): Promise<readonly unknown[]> {
   const headers = { authorization: `Bearer ${token}` }
   return Promise.all(replicas.map(async ({ app }) => outcomeOf(await app.inject({ url: '/user', headers }))))
@@ -119,7 +119,7 @@ describe('auth keys', () => {
 
     await age(600)
     expect(await keys('promote', 'a')).toEqual(['a signs'])
-    // Only the first process has read the table again; the second has known the key since it was added.
+    // Only the first process reads the table again. The second already knows the key from when it was added.
     await first?.signingKeys.load()
     const byA = await signIn(first)
     expect(byA.header).toEqual({ alg: 'ES256', typ: 'JWT', kid: 'a' })
@@ -136,7 +136,7 @@ describe('auth keys', () => {
     expect((await signIn(second)).header).toEqual({ alg: 'EdDSA', typ: 'JWT', kid: 'b' })
     expect(await answersTo(byA.token)).toEqual([200, 200])
 
-    // JWT_EXP and a minute for processes that read the table late.
+    // JWT_EXP, plus a minute for processes that read the table late.
     await age(3_659)
     await first?.signingKeys.load()
     expect(await kidsOf(first)).toEqual(['a', 'b'])

@@ -26,10 +26,10 @@ import {
 import { reencryptSecrets } from '../use-cases/reencrypt-secrets.ts'
 import { COMMAND_ADMIN, getUserId } from './operator-deps.ts'
 
-/** Two polls, after which every process of the service knows a new key. */
+/** Two polling intervals. Afterwards every process of the service knows a new key. */
 const KNOWN_AFTER_SECONDS = (2 * POLL_MS) / 1_000
 
-/** The command `keys list|add|promote|retire|reseal`. @param pause waits for so many milliseconds; tests can skip it */
+/** The command `keys list|add|promote|retire|reseal`. @param pause waits for the given milliseconds */
 export function keysCommand(operator: Operator<OperatorDeps>, pause: (ms: number) => Promise<unknown>): Command {
   const description = 'list, add and rotate the keys of access tokens, and seal them and other secrets again'
   return commandGroup(operator, 'keys', description, commandsOf(operator.print, pause))
@@ -83,13 +83,13 @@ function commandsOf(print: Print, pause: (ms: number) => Promise<unknown>): read
   ]
 }
 
-/** The change of a key by a command, in lines for people. */
+/** The change of a key by a command, described in lines for a person. */
 interface KeyChange extends Pick<CommandInput, 'format'> {
   readonly kid: string
   readonly lines: readonly string[]
 }
 
-/** Programs get the key as it is after the change. For people, the last line is the answer, and those before it are printed. */
+/** Programs get the changed key as JSON. For a person, all lines except the last are printed, and the last line is the answer. */
 async function answerChange(
   { db }: Pick<OperatorDeps, 'db'>,
   { kid, format, lines }: KeyChange,
@@ -128,10 +128,10 @@ function keyForPrograms({ kid, alg, state, createdAt, retireAt, verifies }: Sign
   return { kid, alg, state, created_at: createdAt, retire_at: retireAt, verifies }
 }
 
-/** How a key was changed, for the audit log; undefined where nothing has changed. */
+/** How a key was changed, for the audit log. `undefined` if nothing has changed. */
 type KeyChanges = object | undefined
 
-/** Records the change of a key by a command, as that of an operator is recorded (reference: Audit log). */
+/** Records the change of a key by a command in the same way as a change by an operator (reference: Audit log). */
 function recordKeyChange<Result>(kid: string, toChanges: (result: Result) => KeyChanges): RunWork<Result, Result> {
   return async (trx, deps, work) => {
     const result = await work()
@@ -241,7 +241,7 @@ function unknownKey(kid: string): Error {
   return new Error(`there is no key ${kid}`)
 }
 
-/** `auth token`: prints an access token for a role, or for a user, that belongs to no session. */
+/** `auth token`: prints an access token for a role or a user. The token belongs to no session. */
 export function tokenCommand(operator: Operator<OperatorDeps>): Command {
   return toCommand(operator, {
     usage: 'token',
@@ -254,7 +254,7 @@ export function tokenCommand(operator: Operator<OperatorDeps>): Command {
       new Option('--expires-in <duration>', 'such as 90s, 12h or 8760h').argParser(readLifetime).default(3_600, '1h'),
     ],
     run: async (deps, { options: { role = 'service_role', user, expiresIn }, format }) => {
-      // JWT_SECRET signs the token of a role. Only the token of a user needs the stored keys.
+      // Load the stored keys only for a user's token. JWT_SECRET signs the token of a role.
       if (user !== undefined) await deps.signingKeys.load()
       const subject = typeof user === 'string' ? { userId: await getUserId(deps, user) } : { role: String(role) }
       const lifetimeSeconds = Number(expiresIn)

@@ -33,7 +33,7 @@ beforeEach(async () => {
 const ADA = '5f0d5a68-2d5c-4f6e-8a9d-0c1f2b3a4d5e'
 const TED = '6a1e6b79-3e6d-4a7f-9b0e-1d2a3c4b5e6f'
 
-/** Runs `auth …`: the lines that it prints. */
+/** Runs `auth …` and returns the printed lines. */
 async function run(...words: readonly string[]): Promise<readonly string[]> {
   const lines: string[] = []
   const operator = {
@@ -61,7 +61,7 @@ const json = async (...words: readonly string[]): Promise<unknown> =>
 const ada = ['users', 'create', '--id', ADA, '--email', 'Ada@Example.com', '--phone', '+45 12 34 56 78', '--confirm']
 const ted = ['users', 'create', '--id', TED, '--email', 'ted@example.com']
 
-/** The members of a user record that are Ada's own: she has an address and a phone number. */
+/** The fields of Ada's user record that differ from other users. She has an address and a phone number. */
 const BY_BOTH = {
   phone: '4512345678',
   phone_confirmed_at: anyTime,
@@ -102,7 +102,7 @@ describe('auth users', () => {
       'email          ada@example.com',
       'phone          4512345678',
       'state          confirmed',
-      // Other tests let the clock run on.
+      // Match any minute, because other tests advance the clock.
       expect.stringMatching(/^created {8}2026-01-02 03:0\d$/),
       'last sign in   -',
       'audience       authenticated',
@@ -494,7 +494,7 @@ describe('auth token', () => {
   })
 })
 
-/** An identity that has not been used. */
+/** Returns an identity that was never used for a sign-in. */
 function noSignIn(identity: object): object {
   return Object.fromEntries(Object.entries({ ...identity }).filter(([name]) => name !== 'last_sign_in_at'))
 }

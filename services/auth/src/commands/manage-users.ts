@@ -24,7 +24,7 @@ import { isBanned, shownAppMetadata, type User } from '../users/user.ts'
 import { viewUser } from '../users/user-view.ts'
 import { BY_COMMAND, COMMAND_ADMIN, operatorContext, requireUserId } from './operator-deps.ts'
 
-/** `auth users secure`: ends the sessions, passkeys and factors of a user since a time (reference: Securing an account). */
+/** `auth users secure`: ends all sessions, passkeys and factors since a time (reference: Securing an account). */
 const secureUserCommand: OperatorCommand<OperatorDeps> = {
   usage: 'secure <user>',
   description: 'end the sessions, passkeys, second factors and recovery codes that were made since a time',
@@ -44,7 +44,7 @@ async function secure(deps: OperatorDeps, input: CommandInput): Promise<object> 
   return { id: userId, ...secured }
 }
 
-/** Records the change of a command as that of an operator (reference: Audit log). */
+/** Records the change of a command in the same way as a change by an operator (reference: Audit log). */
 function recordSecuring(userId: string, since: Date): RunWork<SecuredUser, SecuredUser> {
   return async (trx, deps, work) => {
     const secured = await work()
@@ -63,7 +63,7 @@ function readSince(text: string): string {
 
 type Command = OperatorCommand<OperatorDeps>
 
-/** A hundred years, which outlive every user. */
+/** A hundred years, longer than the life of any user. */
 const FOR_EVER = '876000h'
 
 const metadataOptions = [
@@ -71,7 +71,7 @@ const metadataOptions = [
   new Option('--app-metadata <json>', 'an object that only admins change').argParser(readObject),
 ]
 
-/** `auth users …`: what an admin does by `/admin/users`. A user is named by id, email or phone number. */
+/** `auth users …`: the actions of an admin at `/admin/users`. A user is given by id, email or phone number. */
 export const manageUsers: readonly Command[] = [
   {
     usage: 'list',
@@ -252,7 +252,7 @@ function text(option: unknown): string | undefined {
   return typeof option === 'string' ? option : undefined
 }
 
-/** An option that `readObject` has read. */
+/** Returns an option that was read by `readObject`. */
 function object(option: unknown): Readonly<Record<string, unknown>> | undefined {
   return typeof option === 'object' && option !== null ? Object.fromEntries(Object.entries(option)) : undefined
 }
@@ -277,7 +277,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** A user as a row of a list for people. It fits a terminal of 80 columns. */
+/** Returns a user as a table row that fits into 80 columns. */
 function describeUserRow({ user }: Pick<Profile, 'user'>, now: Date): object {
   return {
     id: user.id,
@@ -287,7 +287,7 @@ function describeUserRow({ user }: Pick<Profile, 'user'>, now: Date): object {
   }
 }
 
-/** A user for people, as commands print them that change one: identifiers, state and times. */
+/** Returns the identifiers, state and times of a user, for commands that change one. */
 function describeUserBriefly({ user }: Pick<Profile, 'user'>, now: Date): object {
   return {
     id: user.id,
@@ -322,7 +322,7 @@ function describeUser({ user, identities, factors }: Profile, now: Date): object
   }
 }
 
-/** The state of a user in one word, for an operator. */
+/** Returns the state of a user in one word. */
 function describeState(user: User, now: Date): string {
   if (user.deletedAt !== null) return 'deleted'
   if (isBanned(user, now)) return 'banned'
@@ -331,7 +331,7 @@ function describeState(user: User, now: Date): string {
   return user.invitedAt === null ? 'unconfirmed' : 'invited'
 }
 
-/** A session as a command prints it for people: times without a fraction, and short names. */
+/** Returns a session for a person: with short names, and with times without a fraction. */
 function describeSession({ id, aal, startedAt, refreshedAt, endsAt, ip, userAgent }: ListedSession): object {
   return {
     id,
@@ -344,7 +344,7 @@ function describeSession({ id, aal, startedAt, refreshedAt, endsAt, ip, userAgen
   }
 }
 
-/** A session for programs, with the names of the columns. */
+/** Returns a session for programs, with the names of the columns. */
 function viewSession({ id, aal, startedAt, refreshedAt, endsAt, ip, userAgent }: ListedSession): object {
   return {
     id,
@@ -357,7 +357,7 @@ function viewSession({ id, aal, startedAt, refreshedAt, endsAt, ip, userAgent }:
   }
 }
 
-/** A time in UTC by the minute: `2026-01-02 03:04`. */
+/** Returns a time in UTC without seconds: `2026-01-02 03:04`. */
 function describeTime(timestamp: Timestamp | null): string | null {
   return timestamp === null ? null : timestamp.slice(0, 'yyyy-mm-ddThh:mm'.length).replace('T', ' ')
 }

@@ -14,7 +14,7 @@ import type { Admin } from '../sessions/admin.ts'
 import { findPhone, type PhoneDeps } from '../users/require-phone.ts'
 import { findIdentifierOwner } from '../users/user-repository.ts'
 
-/** Creates the dependencies of a process that serves nothing: without metrics, traces and, by default, a log. */
+/** Creates the dependencies of a process that serves no requests: no metrics, no traces and, by default, no log. */
 export async function createQuietDeps(
   config: AuthConfig,
   log: Pick<ServiceLogger, 'logger'> = createLogger({ level: 'fatal', stdout: false }),
@@ -24,9 +24,9 @@ export async function createQuietDeps(
 }
 
 /**
- * Opens the dependencies of an operator's command: the same as those of the routes of admins.
- * @throws Error where the service would refuse to start: behind a pooler that drops settings, in a schema in which others may
- * create functions, or while migrations are pending
+ * Opens the dependencies of an operator's command. They are the same as those of the routes of admins.
+ * @throws Error for the reasons why the service would not start: a pooler that drops settings, a schema in which other roles may
+ * create functions, or pending migrations
  */
 export async function openOperatorDeps(config: AuthConfig): Promise<OperatorDeps> {
   const log = createOperatorLog(config)
@@ -49,8 +49,8 @@ export async function openOperatorDeps(config: AuthConfig): Promise<OperatorDeps
 }
 
 /**
- * The log of commands. Where AUDIT_LOG_DISABLE_POSTGRES keeps events out of the database, they go to the log file or to standard
- * error. Standard output is for the answer. Otherwise nothing is logged: a failure is printed.
+ * The log of commands. If AUDIT_LOG_DISABLE_POSTGRES keeps events out of the database, they go to the log file or to standard
+ * error, because standard output contains the answer. Otherwise nothing is logged, and a failure is printed.
  */
 function createOperatorLog({ server, database }: AuthConfig): ServiceLogger {
   if (database.auditInPostgres) return createLogger({ level: 'fatal', stdout: false })
@@ -69,13 +69,13 @@ export const COMMAND_ADMIN: Admin = {
   actor: { id: null, email: 'operator', phone: null, userMetadata: {}, isSsoUser: false },
 }
 
-/** The caller of every command, for the use cases of admins: it acts on users of any audience, and no client is behind it. */
+/** The caller of every command, for the use cases of admins. It acts on users of any audience and has no client address. */
 export const BY_COMMAND = { admin: COMMAND_ADMIN, audience: undefined, ip: '' } as const
 
 /**
- * The context of a command, in place of the context of a request. No client is behind a command, so no client is limited.
- * @param wanted the address where the flow is to end; undefined: the address of the site
- * @throws Error when the redirect rules refuse where the flow is to end
+ * The context of a command instead of a request. A command has no client, so rate limits do not apply.
+ * @param wanted the address where the flow ends. By default, the address of the site
+ * @throws Error if the redirect rules refuse this address
  */
 export function operatorContext(
   { jwt, server, signup }: Pick<AuthConfig, 'jwt' | 'server' | 'signup'>,
@@ -87,7 +87,7 @@ export function operatorContext(
   return { ...client, audience: jwt.audience, redirectTo, linkBase: server.externalUrl }
 }
 
-/** The id of the user that the first argument names: by id, email or phone number. @throws Error when there is none */
+/** Returns the id of a user, given by id, email or phone number. @throws Error if the user does not exist */
 export async function requireUserId(
   deps: PhoneDeps,
   { words: [name = ''] }: Pick<CommandInput, 'words'>,
@@ -95,7 +95,7 @@ export async function requireUserId(
   return getUserId(deps, name)
 }
 
-/** @throws Error for an unknown email or phone number, and for a text that is neither of them and no id */
+/** @throws Error if the email or phone number is unknown, or if the text is neither of them and not an id */
 export async function getUserId(deps: PhoneDeps, name: string): Promise<string> {
   const id = parseId(name)
   if (id !== undefined) return id

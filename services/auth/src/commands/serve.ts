@@ -16,7 +16,7 @@ import { startUserCreatedHookCalls } from '../use-cases/call-user-created-hook.t
 import { startCleanUp } from '../use-cases/clean-up.ts'
 import { startMails, startMessageRequests, startSms } from '../use-cases/send-messages.ts'
 
-/** The time in milliseconds that telemetry and the database have to close, after the jobs. */
+/** The time in milliseconds in which telemetry and the database must close after the jobs have stopped. */
 const CLOSE_MS = 3_000
 
 /** Waits for the database, migrates, and serves until a signal ends the process. */
@@ -27,7 +27,7 @@ export async function serve(config: AuthConfig, process: NodeJS.Process): Promis
 
 async function start(config: AuthConfig, log: ServiceLogger, process: NodeJS.Process): Promise<void> {
   const { server } = config
-  // At the same time: one waits for the database, the other loads libraries.
+  // Run both in parallel, because one loads libraries while the other waits for the database.
   const [telemetry] = await Promise.all([
     openAuthTelemetry(config),
     prepareDatabase({
@@ -77,7 +77,7 @@ async function start(config: AuthConfig, log: ServiceLogger, process: NodeJS.Pro
 
 type WorkDeps = MessageRequestDeps & Pick<AuthDeps, 'outbox' | 'hooks' | 'mailer' | 'sms'>
 
-/** Starts to work on the queue: requests for messages, mails, SMS, and calls of the hook AFTER_USER_CREATED. */
+/** Starts the workers of the queue: message requests, mails, SMS, and calls of the hook AFTER_USER_CREATED. */
 export async function startWork(deps: WorkDeps): Promise<void> {
   await startMessageRequests(deps)
   await startMails(deps)
@@ -86,7 +86,7 @@ export async function startWork(deps: WorkDeps): Promise<void> {
   deps.outbox.start()
 }
 
-/** Stops the background work within so many milliseconds. */
+/** Stops the background work, and waits at most `withinMs` milliseconds for running jobs. */
 export async function stopWork({ jobs, outbox }: Pick<AuthDeps, 'jobs' | 'outbox'>, withinMs?: number): Promise<void> {
   await outbox.stop()
   await jobs.close(withinMs)

@@ -423,7 +423,7 @@ describe('auth users export', () => {
     expect(await signIn({ email: bob?.email }, 'toomanysecrets')).toBe(200)
   })
 
-  // An Auth0 account with the email of somebody else, which its owner has verified at Google.
+  // An Auth0 account of an attacker with the email of a user here. The email's owner has verified it at Google.
   const strange = {
     user_id: 'auth0|evil',
     email: 'Victim@example.com',
@@ -463,7 +463,7 @@ describe('auth users export', () => {
     })
     expect(await storedUsers()).toEqual([owner])
     expect(await signIn({ email: verified.email }, 'U*U')).toEqual(wrongPassword)
-    // A second run knows the user again.
+    // A second run recognizes the user.
     expect((await importAuth0(verified)).output).toBe(added(0, 1))
   })
 

@@ -15,7 +15,7 @@ function createFolder(): string {
   return folder
 }
 
-/** Reads it twice, of which the first time ends early, and then closes it. */
+/** Reads the input twice and closes it. The first reading stops early. */
 async function readAgain(input: RepeatableInput): Promise<Buffer> {
   for await (const chunk of input.read()) if (chunk.length > 0) break
   const bytes = await buffer(input.read())

@@ -43,7 +43,7 @@ export interface TransferOptions {
   readonly now: () => Date
   readonly stdin: AsyncIterable<Buffer>
   readonly stdout: NodeJS.WritableStream
-  /** Prints a line for the operator, beside the result. */
+  /** Prints a line for the operator, in addition to the result. */
   readonly report: (line: string) => void
 }
 
@@ -62,10 +62,10 @@ interface ImportRun {
   readonly firebase: FirebaseParameters | undefined
 }
 
-/** A variable instead of the option, since others of the machine may read the list of its processes. */
+/** An environment variable instead of an option, because other users of the machine can list its processes. */
 const SIGNER_KEY = 'FIREBASE_SIGNER_KEY'
 
-/** Adds `import`, which fails when a line is refused, and `export` to `auth users`. */
+/** Adds `import`, which fails if a line is refused, and `export` to `auth users`. */
 export function addTransferCommands(command: Command, options: TransferOptions): void {
   const { operator, stdout } = options
   const withDeps = async (run: (deps: OperatorDeps) => Promise<void>) => {
@@ -92,14 +92,14 @@ export function addTransferCommands(command: Command, options: TransferOptions):
     .description('write all users, with the hashes of their passwords, to a new file (or to standard output)')
     .action((file: string | undefined) =>
       withDeps((deps) => {
-        // The file holds hashes, so only its owner may read it. It never replaces an older export.
+        // The file contains hashes, so only its owner may read it. It never replaces an existing file.
         const target = isNamed(file) ? createWriteStream(file, { flags: 'wx', mode: 0o600 }) : stdout
         return pipeline(exportUsers(deps), target, { end: target !== stdout })
       }),
     )
 }
 
-/** Why a member of a line is left out. */
+/** The reasons why a member of a line is left out. */
 const LEFT_OUT: Readonly<Record<LeftOut, string>> = {
   email: 'is not confirmed',
   phone: 'is not confirmed',
@@ -149,9 +149,8 @@ async function runImport(
 }
 
 /**
- * The users of an export as lines. Members that a user lacks are reported, and in the end how many users
- * there are of each kind. The export is read twice: a user who has verified an address may come after a user
- * who has not.
+ * Yields the users of an export as lines. Reports the members that users lack and, at the end, the number of users of each kind.
+ * The export is read twice, because a user who has verified an address may come after a user who has not.
  */
 async function* readForeign(
   openInput: () => Promise<RepeatableInput>,
@@ -199,7 +198,7 @@ async function readVerified(input: RepeatableInput, source: ForeignSource, verif
   }
 }
 
-/** A user of an export, with the line in bytes; a text says why they cannot be read. */
+/** Returns a user of an export with the line in bytes, or a text with the reason why the line cannot be read. */
 function readForeignUser(source: ForeignSource, user: unknown): (ForeignUser & { readonly bytes: Buffer }) | string {
   if (user === undefined) return IMPORT_TEXTS.lineTooLong
   try {
@@ -218,7 +217,7 @@ function isNamed(file: string | undefined): file is string {
   return file !== undefined && file !== '-'
 }
 
-/** The parser of an option would quote the text, which is a secret, in its error. @throws CommanderError for no base64 */
+/** Option parsers would print the secret in their errors. @throws CommanderError if the text is not base64 */
 function readFirebaseParameters(flags: ImportFlags, command: Command): FirebaseParameters | undefined {
   const { firebaseSignerKey, firebaseSaltSeparator = Buffer.alloc(0), firebaseRounds, firebaseMemCost } = flags
   if (!firebaseSignerKey) return undefined
@@ -248,16 +247,16 @@ const PIECE_BYTES = 65_536
 
 /** Bytes that can be read more than once. */
 export interface RepeatableInput {
-  /** Reads from the beginning. One reading at a time. */
+  /** Reads from the beginning. Only one reading may run at a time. */
   readonly read: () => AsyncIterable<Buffer>
   readonly close: () => Promise<void>
 }
 
 /**
- * Opens a file, or standard input. Standard input and pipes are copied to the disk. The copy has no name, so it is gone with the
- * process, however the process ends.
- * @param file undefined for standard input
- * @throws Error where the file is not there, or the folder of temporary files has no place
+ * Opens a file or standard input. Standard input and pipes are copied to the disk. The copy has no name, so it disappears with
+ * the process in any case.
+ * @param file `undefined` for standard input
+ * @throws Error if the file does not exist, or the folder of temporary files is full
  */
 export async function openRepeatable(file: string | undefined, stdin: AsyncIterable<Buffer>): Promise<RepeatableInput> {
   if (file === undefined) return copy(stdin)
@@ -268,7 +267,7 @@ function toInput(handle: FileHandle): RepeatableInput {
   return { read: () => readFromStart(handle), close: () => handle.close() }
 }
 
-/** The streams of a handle close it, or do not end. */
+/** Reads without a stream of the handle, because such a stream closes the handle or does not end. */
 async function* readFromStart(handle: FileHandle): AsyncGenerator<Buffer> {
   for (let position = 0; ; ) {
     const { bytesRead, buffer } = await handle.read({ buffer: Buffer.allocUnsafe(PIECE_BYTES), position })
@@ -278,7 +277,7 @@ async function* readFromStart(handle: FileHandle): AsyncGenerator<Buffer> {
   }
 }
 
-/** Nobody else may read the copy: it may hold hashes of passwords. */
+/** Only the owner may read the copy, because it may contain password hashes. */
 async function copy(chunks: AsyncIterable<Buffer>): Promise<RepeatableInput> {
   const path = join(tmpdir(), `auth-import-${randomUUID()}`)
   const handle = await open(path, 'wx+', 0o600)

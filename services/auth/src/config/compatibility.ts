@@ -19,15 +19,15 @@ import {
   requestOptions,
 } from './compatibility/requests.ts'
 
-/** The profiles, which exclude each other (reference: Profiles). */
+/** The profiles (reference: Profiles). */
 export const PROFILES = ['compatible', 'strict', 'supabase'] as const
 
-/** How the service behaves where its reference, caution and supabase/auth disagree. */
+/** Decides the behaviour in cases where the reference, security and supabase/auth contradict each other. */
 export type CompatibilityProfile = (typeof PROFILES)[number]
 
 /**
- * Every option in which the profiles differ, from the files of `compatibility/`, one for each subject. The code asks
- * `config.compatibility`, never for the name of the profile. The limits of the strict profile are in profile.ts.
+ * All options in which the profiles differ, from the files of `compatibility/`, one file per subject. The code reads
+ * `config.compatibility`, never the name of the profile. The limits of the strict profile are in profile.ts.
  */
 export const COMPATIBILITY_OPTIONS = {
   ...signUpOptions,
@@ -41,7 +41,7 @@ export const COMPATIBILITY_OPTIONS = {
   ...operationOptions,
 } as const satisfies OptionRows
 
-/** The compatibility options of `compatibility` in parts, by the headings that documents give them. */
+/** The options in groups, by the headings of the documents. */
 export const OPTIONS_BY_SUBJECT: Readonly<Record<string, OptionRows>> = {
   'Sign-ups': signUpOptions,
   'Sign-ins': signInOptions,
@@ -58,19 +58,19 @@ type Table = typeof COMPATIBILITY_OPTIONS
 
 export type OptionName = keyof Table
 
-/** The value of each option, as the profile of a service has it. */
+/** The value of each option in the profile of the service. */
 export type CompatibilityOptions = {
   readonly [Name in OptionName]: Extract<Table[Name][keyof Table[Name]], Choice>['value']
 }
 
-/** A setting whose default depends on the profile. An explicit value wins. Defaults are written as in the environment. */
+/** A setting whose default depends on the profile. A given value takes precedence. Defaults are written as in the environment. */
 interface SettingDefault {
   readonly compatible: string
   readonly supabase: string
   readonly reason: string
 }
 
-/** The settings whose default differs in the profile supabase, by their names without `AUTH_`. */
+/** The settings whose default differs in the profile supabase, by name without `AUTH_`. */
 export const SETTING_DEFAULTS = {
   SESSIONS_ENFORCE_ON_ACCESS_TOKEN: {
     compatible: 'false',
@@ -110,7 +110,7 @@ export const SETTING_DEFAULTS = {
   },
 } as const satisfies Readonly<Record<string, SettingDefault>>
 
-/** The differences that are the same in every profile, although supabase/auth behaves otherwise. */
+/** Differences from supabase/auth that exist in every profile. */
 export const KEPT_DIFFERENCES: readonly KeptDifference[] = [
   ...keptSignUpDifferences,
   ...keptSignInDifferences,
@@ -126,6 +126,6 @@ export function compatibilityOf(profile: CompatibilityProfile): CompatibilityOpt
     name,
     (row[profile] ?? row.compatible).value,
   ])
-  // `compatibility` takes its names from the table, so no name is without a value.
+  // The cast is safe, because the names come from the table, so each has a value.
   return Object.fromEntries(values) as CompatibilityOptions
 }

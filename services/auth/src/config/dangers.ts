@@ -22,13 +22,13 @@ type DangerValues = SettingValues<typeof externalSettings> &
   >
 
 const CODE_ATTEMPTS_MAX = 100
-/** Hosts that no operator means. A glob that matches such a host matches the hosts of strangers. */
+/** Hosts that no operator would allow. A glob that matches one of them also matches the hosts of attackers. */
 const STRANGERS = ['invalid', 'com', 'net', 'org'].flatMap((domain) => [
   `https://a-stranger-8d1f.${domain}/`,
   `https://www.a-stranger-8d1f.${domain}/a/b`,
 ])
 
-/** Settings that open accounts to strangers. The compatible profile accepts them; the strict profile refuses most of them. */
+/** Returns settings that open accounts to attackers. The compatible profile accepts them. The strict profile refuses most. */
 export function dangerousSettings(values: DangerValues): readonly string[] {
   const wide = values.SECURITY_OUTBOUND_ALLOWED_HOSTS.filter(isEverything)
   const open = values.URI_ALLOW_LIST.filter((glob) => STRANGERS.some((address) => glob.matches(address)))
@@ -59,7 +59,7 @@ export function dangerousSettings(values: DangerValues): readonly string[] {
   ]
 }
 
-/** Settings by which an email address counts as verified although its provider has not verified it. */
+/** Returns settings by which an email address counts as verified without a verification by its provider. */
 function trustedProviders(values: DangerValues): readonly string[] {
   if (!values.MAILER_AUTOCONFIRM) return []
   const names = PROVIDERS.map(toUpperCase)
@@ -67,7 +67,7 @@ function trustedProviders(values: DangerValues): readonly string[] {
   return switches.filter((name) => values[name]).map((name) => `AUTH_${name}`)
 }
 
-/** Whether an entry contains so many addresses that it contains all private ones. */
+/** Whether a network is so large that it contains all private addresses. */
 function isEverything(entry: string): boolean {
   const [host = '', bits] = entry.split('/')
   return bits !== undefined && Number(bits) < (isIPv4(host) ? 8 : 7)
@@ -79,7 +79,7 @@ type UrlValues = SettingValues<typeof externalSettings> &
   Pick<SettingValues<typeof serverSettings>, 'SITE_URL' | 'API_EXTERNAL_URL'> &
   Pick<SettingValues<typeof securitySettings>, 'SECURITY_CAPTCHA_ENABLED' | 'SECURITY_CAPTCHA_URL'>
 
-/** Settings by which secrets, or data that decide who signs in, cross a network unencrypted, in either profile. */
+/** Settings by which secrets, or data that decide who can sign in, are sent unencrypted, in both profiles. */
 export function plainHttpSettings(values: UrlValues): readonly string[] {
   const sms = values.SMS_PROVIDER && (`SMS_${toUpperCase(values.SMS_PROVIDER)}_API_URL` as const)
   return [
@@ -92,7 +92,7 @@ export function plainHttpSettings(values: UrlValues): readonly string[] {
     ),
     ...MAIL_KINDS.flatMap((kind) => {
       const setting = `MAILER_TEMPLATES_${kind}` as const
-      // A path is under SITE_URL, which has a warning of its own.
+      // A path is resolved against SITE_URL, which has its own warning.
       return plainHttpWarnings(`AUTH_${setting}`, values[setting], 'write the mails that carry codes and links')
     }),
     ...(['INVITE', 'CONFIRMATION', 'RECOVERY', 'EMAIL_CHANGE'] as const).flatMap((kind) => {
@@ -136,9 +136,7 @@ const isMailNeeded = (values: JudgedMailValues): boolean =>
   !values.MAILER_AUTOCONFIRM &&
   !values.HOOK_SEND_EMAIL_ENABLED
 
-/**
- * Requires a mail server where mails are needed, and refuses two settings that contradict each other (reference: Environment).
- */
+/** Requires a mail server if mails are needed, and refuses two contradictory settings (reference: Environment). */
 export const mailRules: readonly Rule<JudgedMailValues>[] = [
   (values) =>
     values.MAILER_AUTOCONFIRM && values.MAILER_ALLOW_UNVERIFIED_EMAIL_SIGN_INS
@@ -150,7 +148,7 @@ export const mailRules: readonly Rule<JudgedMailValues>[] = [
   ),
 ]
 
-/** Returns a warning when mails are dropped for want of a server, and when a strict service may send them without TLS. */
+/** Warns if mails are dropped because no server is set, and if a strict service may send them without TLS. */
 export function mailWarnings(values: WithHook & ProfileValues): string[] {
   if (values.HOOK_SEND_EMAIL_ENABLED) return []
   const missing = REQUIRED.filter((name) => values[name] === undefined).map((name) => `AUTH_${name}`)
@@ -165,7 +163,7 @@ export function mailWarnings(values: WithHook & ProfileValues): string[] {
 
 type TemplateValues = MailValues & { readonly SMS_TEMPLATE: string; readonly MFA_PHONE_TEMPLATE: string }
 
-/** The subjects and texts of SMS that are no templates, each with its setting and the place of the mistake. */
+/** Mail subjects and SMS texts that are not valid templates, each with its setting and the position of the error. */
 export function templateProblems(values: TemplateValues): readonly string[] {
   const texts = [
     ...MAIL_KINDS.map((kind) => [`MAILER_SUBJECTS_${kind}`, values[`MAILER_SUBJECTS_${kind}`]] as const),
@@ -178,7 +176,7 @@ export function templateProblems(values: TemplateValues): readonly string[] {
   })
 }
 
-/** Warnings for the operator about these templates, which name the text that is sent instead. */
+/** Warnings about invalid templates. Each says that the built-in text is sent instead. */
 export function templateWarnings(values: TemplateValues): readonly string[] {
   return templateProblems(values).map((problem) => `${problem}; the built-in text is sent`)
 }

@@ -27,7 +27,7 @@ export const PROVIDERS = [
 /** The name of a fixed external provider. Names of custom providers begin with `custom:`. */
 export type ProviderName = (typeof PROVIDERS)[number]
 
-/** Providers with one address. */
+/** Providers whose address is fixed. */
 const FIXED = ['apple', 'google'] as const satisfies readonly ProviderName[]
 
 const flowSettings = {
@@ -94,7 +94,7 @@ const addressesWithoutEffect = group(
   }),
 )
 
-/** Settings of external providers (docs/settings/auth.md). An address of a provider with one address has no effect. */
+/** Settings of external providers (docs/settings/auth.md). A fixed address cannot be replaced. */
 export const externalSettings = {
   ...group('External providers', { ...flowSettings, ...providerSettings }),
   ...addressesWithoutEffect,
@@ -102,19 +102,19 @@ export const externalSettings = {
 
 type ExternalValues = SettingValues<typeof externalSettings>
 
-/** The settings of one provider, whether or not it is enabled. */
+/** The settings of a provider, enabled or not. */
 export interface ProviderConfig {
   readonly enabled: boolean
-  /** The first is the client id of authorization requests. All are accepted as audiences. */
+  /** The first is the client id of authorization requests. All are accepted as audiences of id_tokens. */
   readonly clientIds: readonly string[]
-  /** Undefined where the setting is missing. An enabled provider has both. */
+  /** `undefined` if the setting is missing. An enabled provider has both settings. */
   readonly secret: string | undefined
   readonly redirectUri: string | undefined
-  /** The base URL in place of the provider's usual one. */
+  /** Replaces the provider's default base URL. */
   readonly url: string | undefined
-  /** Further audiences: apps that sign in with an id_token. */
+  /** Further accepted audiences, for apps that sign in with an id_token. */
   readonly extraAudiences: readonly string[]
-  /** Connections and organizations of WorkOS whose email addresses count as verified. */
+  /** WorkOS connections and organizations whose email addresses count as verified. */
   readonly trustedConnections: readonly string[]
   readonly emailOptional: boolean
   readonly checksNonce: boolean
@@ -126,7 +126,7 @@ export interface ExternalConfig {
   readonly providers: ReadonlyMap<ProviderName, ProviderConfig>
   readonly flowStateLifetimeMs: number
   readonly idTokenIssuers: readonly string[]
-  /** The URL at which every sign-in ends. Undefined: the address that the client asks for. */
+  /** The URL at which every sign-in ends. `undefined` if the client may choose the address. */
   readonly redirectUrl: string | undefined
   readonly custom: {
     readonly enabled: boolean
@@ -134,7 +134,7 @@ export interface ExternalConfig {
   }
 }
 
-/** Returns the settings of external providers. A flow lives for at least 300 s, even if the setting is lower. */
+/** Returns the settings of external providers. A flow lives at least 300 s, even with a lower setting. */
 export function toExternalConfig(values: ExternalValues): ExternalConfig {
   return {
     providers: new Map<ProviderName, ProviderConfig>(PROVIDERS.map((name) => [name, toProviderConfig(values, name)])),
@@ -160,7 +160,7 @@ function toProviderConfig(values: ExternalValues, provider: ProviderName): Provi
   }
 }
 
-/** An enabled provider needs its credentials, and keycloak its URL. */
+/** An enabled provider needs its credentials, and keycloak its URL too. */
 export const externalRules: readonly Rule<ExternalValues>[] = PROVIDERS.flatMap((provider) => {
   const name = toUpperCase(provider)
   const credentials = (['CLIENT_ID', 'SECRET', 'REDIRECT_URI'] as const).map(
@@ -176,10 +176,10 @@ export const externalRules: readonly Rule<ExternalValues>[] = PROVIDERS.flatMap(
 })
 
 const TENANT = /^https:\/\/login\.microsoftonline\.com\/([^/]+)\/?$/i
-/** The id of a tenant, or a name that stands for many tenants or for a known one. */
+/** A tenant id, or one of Microsoft's names for groups of tenants. */
 const TENANT_ID = /^[0-9a-f-]{36}$|^(?:common|organizations|consumers)$/i
 
-/** Returns the warnings about URLs that have no effect, or make sign-ins impossible (reference: Environment). */
+/** Warns about URLs that have no effect or make sign-ins impossible (reference: Environment). */
 export function externalWarnings(values: ExternalValues): string[] {
   const fixed = FIXED.filter((provider) => values[`EXTERNAL_${toUpperCase(provider)}_URL`] !== undefined)
   const [, tenant] = TENANT.exec(values.EXTERNAL_AZURE_URL ?? '') ?? []
@@ -198,14 +198,14 @@ function isFixed(provider: ProviderName): provider is (typeof FIXED)[number] {
 
 type WithDescription = 'azure' | 'gitlab' | 'keycloak'
 
-/** Whether a setting may replace the usual address of a provider, by the description that most of them share. */
+/** Whether a setting may replace the default address of a provider. Most providers share its description. */
 function hasUsualUrl(
   provider: ProviderName,
 ): provider is Exclude<ProviderName, (typeof FIXED)[number] | WithDescription> {
   return !isFixed(provider) && !['azure', 'gitlab', 'keycloak'].includes(provider)
 }
 
-/** A name in upper case, as names of settings contain it. TypeScript does not know the result of `toUpperCase`. */
+/** Returns a name in upper case with its exact type, which TypeScript does not derive from `toUpperCase`. */
 export function toUpperCase<Name extends string>(name: Name): Uppercase<Name> {
   return name.toUpperCase() as Uppercase<Name>
 }

@@ -57,14 +57,14 @@ export interface MfaConfig {
   readonly phone: {
     readonly enrolEnabled: boolean
     readonly verifyEnabled: boolean
-    /** In digits. */
+    /** The number of digits. */
     readonly codeLength: number
     readonly template: Template
     readonly intervalMs: number
   }
 }
 
-/** Returns the settings of second factors. Challenges and unverified factors live for at least 300 s. */
+/** Returns the settings of second factors. Challenges and unverified factors live at least 300 s. */
 export function toMfaConfig(values: MfaValues): MfaConfig {
   return {
     challengeLifetimeSeconds: Math.max(values.MFA_CHALLENGE_EXPIRY_DURATION, LIFETIME_SECONDS_MIN),
@@ -130,7 +130,7 @@ export const webauthnSettings = { ...factorSettings, ...passkeySettings } as con
 type WebauthnValues = SettingValues<typeof webauthnSettings>
 
 export interface WebauthnConfig {
-  /** Undefined where one of its parts is missing. */
+  /** `undefined` if one of its parts is missing. */
   readonly relyingParty: RelyingParty | undefined
   readonly challengeLifetimeMs: number
   readonly passkeysEnabled: boolean
@@ -146,7 +146,7 @@ export function toWebauthnConfig(values: WebauthnValues): WebauthnConfig {
   }
 }
 
-/** Whether the relying party is complete. Passkeys and WebAuthn factors are off without it. */
+/** Whether the relying party is complete. Otherwise passkeys and WebAuthn factors are off. */
 const hasRelyingParty = (values: WebauthnValues): boolean => toRelyingParty(values) !== undefined
 
 function toRelyingParty(values: WebauthnValues): RelyingParty | undefined {
@@ -171,7 +171,7 @@ export const webauthnRules: readonly Rule<WebauthnValues & ProfileValues>[] = PA
       : undefined,
 )
 
-/** Returns a warning when passkeys and WebAuthn factors are off because the relying party is not set. */
+/** Warns if passkeys and WebAuthn factors are off because the relying party is not set. */
 export function webauthnWarnings(values: WebauthnValues): string[] {
   const missing = PARTS.filter((part) => isMissing(values, part)).map((part) => `AUTH_${part}`)
   return isOn(values) && missing.length > 0

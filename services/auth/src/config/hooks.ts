@@ -3,7 +3,7 @@ import { flag, parsed } from '@trestle/common/config/setting.ts'
 import { family, group } from '@trestle/common/config/setting-description.ts'
 import type { z } from 'zod'
 
-/** The hooks of an operator's own server (reference: Hooks). */
+/** The hooks: signed calls to a server of the operator (reference: Hooks). */
 const HOOKS = {
   CUSTOM_ACCESS_TOKEN: 'writes the claims of access tokens',
   SEND_EMAIL: 'sends mails, in place of the mail server',
@@ -17,16 +17,16 @@ const HOOKS = {
 /** The name of a hook, as in AUTH_HOOK_<name>_URI (reference: Hooks). */
 export type HookName = keyof typeof HOOKS
 
-/** The names of all hooks. TypeScript types the keys of an object as strings. */
+/** The names of all hooks. TypeScript gives `Object.keys` the type `string[]`. */
 export const HOOK_NAMES: readonly HookName[] = Object.keys(HOOKS) as HookName[]
 
-/** The URL of a hook, and the keys that sign its messages: the newest first, then keys that the hook may still know. */
+/** The URL of a hook, and the keys that sign its messages, newest first. The hook may still use older keys. */
 export interface HookConfig {
   readonly url: string
   readonly keys: readonly Buffer[]
 }
 
-/** The hooks that are on. A hook that is off is absent. */
+/** The enabled hooks. A disabled hook is absent. */
 export type HooksConfig = Readonly<Partial<Record<HookName, HookConfig>>>
 
 export const hookSettings = group(
@@ -42,7 +42,7 @@ export const hookSettings = group(
 
 type HookValues = SettingValues<typeof hookSettings>
 
-/** Groups the settings of the hooks that are on. A hook that is off is absent. */
+/** Returns the settings of the enabled hooks. */
 export function toHooksConfig(values: HookValues): HooksConfig {
   const hooks = HOOK_NAMES.flatMap((name) => {
     const [url, keys] = [values[`HOOK_${name}_URI`], values[`HOOK_${name}_SECRETS`]]
@@ -51,7 +51,7 @@ export function toHooksConfig(values: HookValues): HooksConfig {
   return Object.fromEntries(hooks)
 }
 
-/** A hook that is on needs its URL and its keys. */
+/** An enabled hook needs its URL and its keys. */
 export const hookRules: readonly Rule<HookValues>[] = HOOK_NAMES.flatMap((name) =>
   (['URI', 'SECRETS'] as const).map(
     (part) => (values: HookValues) =>
@@ -63,7 +63,7 @@ export const hookRules: readonly Rule<HookValues>[] = HOOK_NAMES.flatMap((name) 
 
 const LOCAL = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/
 
-/** A hook gets codes, tokens and claims, so http is allowed only within the machine. */
+/** A hook receives codes, tokens and claims, so http is allowed only within the machine. */
 function hookUrl(): z.ZodType<string, string> {
   const allowed = 'https://, or http:// at localhost'
   const problem = 'must be an https:// URL, or http:// at localhost, not a function in the database'
@@ -75,7 +75,7 @@ function isHookUrl(value: string): boolean {
   return url?.protocol === 'https:' || (url?.protocol === 'http:' && LOCAL.test(url.hostname))
 }
 
-/** Keys in the form of Standard Webhooks: `v1,whsec_<base64>`, several separated by `|`. */
+/** Keys in the form of Standard Webhooks: `v1,whsec_<base64>`, separated by `|`. */
 function hookKeys(): z.ZodType<readonly Buffer[], string> {
   const problem = 'must be v1,whsec_ and base64 of at least 24 bytes; several joined by |'
   return parsed({ form: '`v1,whsec_<base64>`, several joined by `|`', secret: true, problem }, (value) => {

@@ -39,7 +39,7 @@ export const jwtSettings = group('Tokens', {
     .describe('Algorithms of tokens that are accepted. Default: those of the keys, and HS256.'),
 })
 
-/** In an environment of supabase/auth, which gives users the empty audience unless a setting names one. */
+/** The default with settings of supabase/auth, which gives users the empty audience unless a setting names one. */
 export const upstreamAudience = { JWT_AUD: jwtSettings.JWT_AUD.prefault('') } as const
 
 type JwtValues = SettingValues<typeof jwtSettings>
@@ -50,21 +50,21 @@ const DEFAULT_ROLE = 'authenticated'
 export interface JwtConfig {
   readonly secret: string
   readonly lifetimeSeconds: number
-  /** Audience of new users. */
+  /** The audience of new users. */
   readonly audience: string
-  /** The audiences that any client may name in X-JWT-AUD; JWT_AUD is one of them. */
+  /** The audiences that any client may request in X-JWT-AUD, including JWT_AUD. */
   readonly allowedAudiences: Set<string>
-  /** The values of the claim `role` of admins; the first is the role of services. */
+  /** The values of the claim `role` of admins. The first is the role of services. */
   readonly adminRoles: readonly string[]
-  /** Role of new users. */
+  /** The role of new users. */
   readonly defaultRole: string
-  /** Undefined: tokens have no issuer, and tokens of any issuer are accepted. */
+  /** `undefined` if tokens carry no `iss` claim and tokens of any issuer are accepted. */
   readonly issuer: string | undefined
-  /** `kid` of tokens that JWT_SECRET signs. */
+  /** The `kid` of tokens that JWT_SECRET signs. */
   readonly secretKeyId: string | undefined
-  /** Keys that are inserted into a table that lacks them. */
+  /** Keys to insert into the table of signing keys if the table lacks them. */
   readonly seedKeys: readonly PrivateJwk[]
-  /** The accepted algorithms; undefined: the algorithms of the keys, and HS256. */
+  /** The accepted algorithms. If `undefined`, the algorithms of the keys, and HS256. */
   readonly validMethods: readonly string[] | undefined
 }
 
@@ -84,7 +84,7 @@ export function toJwtConfig(values: JwtValues & ProfileValues & { readonly API_E
   }
 }
 
-/** Returns warnings about a default role that is an admin role, a deprecated name, and a JWT_SECRET that can be guessed. */
+/** Warns about a default role that is an admin role, a deprecated name, and a JWT_SECRET that can be guessed. */
 export function jwtWarnings(values: JwtValues): string[] {
   const isShort = Buffer.byteLength(values.JWT_SECRET) < SECRET_BYTES_MIN
   const badRole = roleProblem(values)
@@ -99,7 +99,7 @@ export function jwtWarnings(values: JwtValues): string[] {
   ]
 }
 
-/** The sentence that every user who signs up is an admin; undefined where the default role is no admin role. */
+/** A warning that every new user is an admin. `undefined` if the default role is not an admin role. */
 export function roleProblem({
   JWT_ADMIN_ROLES: admins,
   JWT_DEFAULT_GROUP_NAME: role = DEFAULT_ROLE,
@@ -109,7 +109,7 @@ export function roleProblem({
     : undefined
 }
 
-/** JWT_KEY_ID names JWT_SECRET, so no key of JWT_KEYS may have it as its kid. */
+/** JWT_KEY_ID is the kid of JWT_SECRET, so no key of JWT_KEYS may have the same kid. */
 export const jwtRules: readonly Rule<JwtValues>[] = [
   (values) =>
     values.JWT_KEYS.some(({ kid }) => kid === values.JWT_KEY_ID)
@@ -117,14 +117,14 @@ export const jwtRules: readonly Rule<JwtValues>[] = [
       : undefined,
 ]
 
-/** A JSON array of private JWKs with different kids. One of them has `sign` among its `key_ops`. */
+/** A JSON array of private JWKs with different kids. One of them has `sign` in its `key_ops`. */
 function privateKeys(): z.ZodType<readonly PrivateJwk[], string> {
   return z
     .string()
     .meta({ secret: true, form: 'JSON array of private JWKs' })
     .transform((value, context) => {
       const keys = parseKeys(value)
-      // Compose files set the empty list where there are no keys.
+      // Compose files set an empty list if there are no keys.
       if (keys?.length === 0) return []
       const problem = keys === undefined ? 'must be a JSON array of private JWKs with a kid each' : keysProblem(keys)
       if (keys !== undefined && problem === undefined) return keys
@@ -156,7 +156,6 @@ function keysProblem(keys: readonly PrivateJwk[]): string | undefined {
   return broken && `has a key that cannot be used: ${JSON.stringify(broken.kid)}`
 }
 
-/** Whether a key of JWT_KEYS is the signing key. */
 export function isSigner({ key_ops }: PrivateJwk): boolean {
   return key_ops?.includes('sign') ?? false
 }

@@ -24,7 +24,7 @@ import {
   urlReference,
 } from './rules.ts'
 
-/** Events of which users are notified where a setting says so. */
+/** Events that notify users only if a setting enables the notification. */
 const USUAL_NOTIFICATIONS = [
   'PASSWORD_CHANGED',
   'EMAIL_CHANGED',
@@ -34,10 +34,7 @@ const USUAL_NOTIFICATIONS = [
   'MFA_FACTOR_ENROLLED',
   'MFA_FACTOR_UNENROLLED',
 ] as const
-/**
- * Events after which another person may be able to sign in, or the user may not. The profile supabase sends no notifications of
- * them.
- */
+/** Events that may let another person sign in or lock the user out. The profile supabase sends no notifications of them. */
 const GUARDED_NOTIFICATIONS = [
   'PASSKEY_ADDED',
   'PASSKEY_REMOVED',
@@ -46,7 +43,7 @@ const GUARDED_NOTIFICATIONS = [
   'ACCOUNT_SECURED',
 ] as const
 
-/** The events of which users may be notified. Each has a switch MAILER_NOTIFICATIONS_<NAME>_ENABLED. */
+/** The events of notifications. Each has a switch MAILER_NOTIFICATIONS_<NAME>_ENABLED. */
 export const NOTIFICATIONS = [...USUAL_NOTIFICATIONS, ...GUARDED_NOTIFICATIONS] as const
 
 export type NotificationName = (typeof NOTIFICATIONS)[number]
@@ -138,29 +135,28 @@ export type MailValues = SettingValues<typeof mailSettings>
 export interface SmtpConfig {
   readonly host: string
   readonly port: number
-  /** Undefined where the mail server takes mails without authentication. */
+  /** `undefined` if the mail server needs no authentication. */
   readonly user: string | undefined
   readonly password: string | undefined
-  /** Whether a server without TLS gets neither mails nor the password. */
+  /** Whether mails and the password are sent only over TLS. */
   readonly requireTls: boolean
   readonly greetingName: string
   readonly from: { readonly name: string; readonly address: string }
-  /** Further headers; `$messageType` in a value stands for the kind of mail. */
+  /** Further headers. `$messageType` in a value is replaced by the kind of mail. */
   readonly headers: Readonly<Record<string, readonly string[]>>
 }
 
 export interface MailConfig {
-  /** Undefined where no server is set, and mails are dropped (reference: Environment). */
+  /** `undefined` if no server is set. Mails are then dropped (reference: Environment). */
   readonly smtp: SmtpConfig | undefined
   readonly autoconfirm: boolean
-  /** Whether users may sign in with an unverified email. */
   readonly allowsUnverified: boolean
   readonly codeLifetimeSeconds: number
-  /** In digits. */
+  /** The number of digits. */
   readonly codeLength: number
   readonly secureEmailChange: boolean
   readonly linkMode: 'confirm' | 'direct'
-  /** The least time between two mails of a kind to one address (reference: Intervals between messages). */
+  /** The shortest time between two mails of a kind to one address (reference: Intervals between messages). */
   readonly intervalMs: { readonly confirmation: number; readonly other: number }
   readonly linkPaths: Readonly<Record<'invite' | 'confirmation' | 'recovery' | 'emailChange', string>>
   readonly subject: (kind: MailKind) => Template
@@ -171,7 +167,7 @@ export interface MailConfig {
 
 const SECOND_MS = 1_000
 
-/** Returns the settings of mails. Paths of templates become URLs under SITE_URL. */
+/** Returns the settings of mails. Template paths become URLs under SITE_URL. */
 export function toMailConfig(
   values: MailValues & ProfileValues & { readonly SITE_URL: string; readonly API_EXTERNAL_URL: string },
   compatibility: Pick<CompatibilityOptions, 'treatZeroFrequencyAsUnset'>,
@@ -225,7 +221,7 @@ function toSmtpConfig(
   }
 }
 
-/** Whether mails to a server leave this machine, so that others can read them without encryption. */
+/** Whether mails to a server leave this machine. Without encryption, others could read them on the network. */
 export function isElsewhere(host: string): boolean {
   return !namesLoopback(host.toLowerCase())
 }

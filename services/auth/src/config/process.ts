@@ -38,7 +38,7 @@ const addressSettings = group('Address and process', {
   URI_ALLOW_LIST: globList()
     .default([])
     .describe('Further addresses that users may be redirected to. In the strict profile, whole addresses.'),
-  // Paths of links are appended to the URL, which a query or a fragment would break.
+  // A query or a fragment is not allowed, because paths of links are appended to the URL.
   API_EXTERNAL_URL: url()
     .refine((value) => !/[?#]/.test(value), { error: 'must be a URL without query and fragment' })
     .meta({
@@ -105,7 +105,7 @@ export const settingsWithoutEffect = group(
   },
 )
 
-/** The headers that may have the client's address, by the settings that make them trusted: the first one wins. */
+/** Headers that may contain the client's address, by the setting that makes them trusted. The first takes precedence. */
 const ADDRESS_HEADERS = {
   SECURITY_FORWARDED_FOR_ENABLED: 'auth-forwarded-for',
   SECURITY_SB_FORWARDED_FOR_ENABLED: 'sb-forwarded-for',
@@ -118,13 +118,13 @@ type ServerValues = SettingValues<typeof serverSettings>
 export interface ServerConfig extends TelemetryConfig {
   readonly host: string
   readonly port: number
-  /** Base of links and default issuer, as written. */
+  /** The base of links and the default issuer, unchanged. */
   readonly externalUrl: string
   readonly handlerTimeoutMs: number
   readonly shutdownDelayMs: number
-  /** Undefined: no setting says which proxies there are, and none is trusted. */
+  /** `undefined` if no setting names the proxies. No proxy is then trusted. */
   readonly trustedProxies: TrustedProxies | undefined
-  /** The headers that have the client's address, in lower case: the first one wins. */
+  /** The headers with the client's address, in lower case. The first present header takes precedence. */
   readonly addressHeaders: readonly string[]
   readonly requestIdHeader: string | undefined
   readonly corsAllowedHeaders: readonly string[]
@@ -152,7 +152,7 @@ export function toServerConfig(
   }
 }
 
-/** Warnings about settings without effect, with which the service starts nevertheless. */
+/** Warns about settings that have no effect. The service starts in any case. */
 export function serverWarnings(values: SettingValues<typeof settingsWithoutEffect>): string[] {
   const names = ['MULTI_INSTANCE_MODE', 'OPERATOR_TOKEN', 'API_ENDPOINT', 'JWT_ADMIN_GROUP_NAME'] as const
   const set = names.filter((name) => values[name] !== undefined)
@@ -199,7 +199,7 @@ export const databaseSettings = group('Database', {
 
 type DatabaseValues = SettingValues<typeof databaseSettings>
 
-/** The settings of the database and of its rows. Auth has no lists that a standby could serve. */
+/** The settings of the database and its rows. Auth has no lists that a standby could serve. */
 export interface AuthDatabaseSettings extends Omit<DatabaseSettings, 'standby'> {
   readonly schema: string
   readonly cleanupEnabled: boolean
@@ -209,7 +209,7 @@ export interface AuthDatabaseSettings extends Omit<DatabaseSettings, 'standby'> 
   readonly unconfirmedRetentionMs: number | 'off'
 }
 
-/** A pool size of 0 becomes the size that the service chooses; a retention of `off` keeps rows for ever. */
+/** Returns the settings. The service chooses the size for a pool of 0. A retention of `off` keeps rows for ever. */
 export function toDatabaseConfig(values: DatabaseValues): AuthDatabaseSettings {
   return {
     url: values.DB_DATABASE_URL,

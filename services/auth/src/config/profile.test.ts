@@ -212,7 +212,7 @@ const own = (env: Record<string, string> = {}) =>
     AUTH_SMTP_ADMIN_EMAIL: 'auth@example.com',
     ...env,
   })
-/** Warnings about names, not about values. */
+/** Warnings about names of settings, not about values. */
 const namesIn = (warnings: readonly string[]) =>
   warnings.filter((line) => /^(unknown|without effect|.*is ignored)/.test(line))
 
@@ -244,7 +244,7 @@ describe('an environment of supabase/auth', () => {
     expect(load({ AUTH_PROFILE: 'compatible' }).compatibility).toEqual(compatible)
     expect(load({ AUTH_PROFILE: 'compatible' }).notes).toEqual([])
     expect(own({ GOTRUE_SITE_URL: '' }).compatibility).toEqual(compatible)
-    // Kubernetes sets these for a Service called gotrue.
+    // Kubernetes sets these variables for a Service called gotrue.
     const service = {
       GOTRUE_SERVICE_HOST: '10.0.0.1',
       GOTRUE_PORT: 'tcp://10.0.0.1:9999',

@@ -22,7 +22,7 @@ import { addressList, lifetimeSeconds, limit, type ProfileValues } from './rules
 import { followsNoProxy, type securitySettings } from './security.ts'
 import { passwordSettings, sessionSettings } from './sign-in.ts'
 
-/** Read before the other settings, because it decides which values they may have (decision 16). */
+/** Read first, because the profile decides which values other settings may have (decision 16). */
 export const profileSettings = group('Profile', {
   PROFILE: oneOf(...PROFILES)
     .prefault('compatible')
@@ -36,7 +36,7 @@ const DAY_MS = 1_440 * MINUTE_MS
 const SECRET_BYTES_MIN = 32
 const CODE_ATTEMPTS_MAX = 100
 
-/** The settings that the strict profile narrows, with their values and defaults there. */
+/** The settings with narrower limits in the strict profile, with their limits and defaults there. */
 export const strictSettings = {
   URI_ALLOW_LIST: addressList().default([]),
   PASSWORD_MIN_LENGTH: integer(8, 72).prefault('15'),
@@ -78,7 +78,7 @@ export const strictSettings = {
   MAILER_SECURE_EMAIL_CHANGE_ENABLED: fixedFlag('true'),
   MAILER_LINK_MODE: oneOf('direct', 'confirm').prefault('confirm'),
   MAILER_OTP_EXP: lifetimeSeconds(600).prefault('600'),
-  // A user should not wait longer for a new link than a link lives.
+  // The lifetime of a link. A user should not have to wait longer for a new link.
   SMTP_MAX_FREQUENCY: duration().prefault('1m'),
   SMS_AUTOCONFIRM: fixedFlag('false'),
   SMS_OTP_EXP: lifetimeSeconds(600).prefault('60'),
@@ -93,7 +93,7 @@ export const strictSettings = {
 
 const defaults = SETTING_DEFAULTS
 
-/** The settings that have another default in the profile supabase. */
+/** The settings with another default in the profile supabase. */
 export const supabaseSettings = {
   SESSIONS_ENFORCE_ON_ACCESS_TOKEN: sessionSettings.SESSIONS_ENFORCE_ON_ACCESS_TOKEN.prefault(
     defaults.SESSIONS_ENFORCE_ON_ACCESS_TOKEN.supabase,
@@ -111,7 +111,7 @@ export const supabaseSettings = {
   SMTP_PORT: mailSettings.SMTP_PORT.prefault('587').meta({ required: false }),
 } satisfies Readonly<Record<keyof typeof SETTING_DEFAULTS, Setting>> & Settings
 
-/** The settings that have other names in the profile supabase: there, DB_NAMESPACE without a prefix means the schema. */
+/** The settings with other names in the profile supabase. There, DB_NAMESPACE without a prefix is the schema. */
 export const supabaseNames = {
   DB_SCHEMA: withAliases(databaseSettings.DB_SCHEMA, ['GOTRUE_DB_NAMESPACE', 'DB_NAMESPACE']),
   DB_NAMESPACE: withAliases(databaseSettings.DB_NAMESPACE, []),
@@ -129,9 +129,9 @@ type JudgedValues = ProfileValues &
     'SECURITY_FORWARDED_FOR_ENABLED' | 'SECURITY_SB_FORWARDED_FOR_ENABLED' | 'TRUSTED_PROXIES'
   >
 
-/** The rules of the strict profile beyond the limits of single settings (reference: Profiles). */
+/** Rules of the strict profile that concern several settings (reference: Profiles). */
 export const profileRules: readonly Rule<JudgedValues>[] = [
-  // The request limits are off where no setting says how to find the client's address.
+  // Request limits are off if no setting says how to find the client's address.
   (values) =>
     values.PROFILE === 'strict' &&
     values.RATE_LIMIT_HEADER === undefined &&
@@ -179,25 +179,25 @@ function limitedDuration(msMax: number, written: string) {
     .meta({ allowed: `more than 0, at most ${written}` })
 }
 
-/** The prefixes of settings. supabase/auth has the second prefix, and names that mean the same. */
+/** The prefixes of settings. `GOTRUE_` is the prefix of supabase/auth. Its names work here too. */
 export const PREFIXES = { prefix: 'AUTH_', otherPrefix: 'GOTRUE_' } as const
 
-/** When it does no harm that a setting of supabase/auth has no effect here. */
+/** The condition under which it is harmless that a setting of supabase/auth has no effect here. */
 type Harmless = 'always' | 'while off' | 'while on'
 
-/** A setting of supabase/auth that no setting here reads. */
+/** A setting of supabase/auth that has no effect here. */
 interface SettingWithoutEffect {
-  /** The name of the setting without prefix, or the beginning of several names, with `*`. A word in `<>` stands for any word. */
+  /** The name without prefix, or its beginning followed by `*`. A word in `<>` stands for any word. */
   readonly pattern: string
-  /** The behaviour in its place. */
+  /** The behaviour of this service instead. */
   readonly instead: string
   readonly harmless: Harmless
 }
 
-/** The providers of supabase/auth that this service lacks, as in names of settings. */
+/** The providers of supabase/auth that this service lacks, as in setting names. */
 const UNSERVED_PROVIDERS = ['FLY', 'KAKAO', 'LINKEDIN_OIDC', 'SLACK_OIDC', 'VERCEL_MARKETPLACE', 'X', 'ZOOM'] as const
 
-/** Each pattern, the behaviour here, and when the difference does no harm. The first pattern that matches a name counts. */
+/** Patterns, the behaviour here, and when the difference is harmless. The first matching pattern counts. */
 const ROWS: readonly (readonly [patterns: string, instead: string, harmless: Harmless])[] = [
   ['DB_CONN_PERCENTAGE DB_MAX_IDLE_POOL_SIZE', 'AUTH_DB_MAX_POOL_SIZE alone is the size of the pool', 'always'],
   ['DB_CONN_MAX_* DB_HEALTH_CHECK_PERIOD DB_ADVISOR_*', 'the pool looks after its connections', 'always'],
@@ -252,7 +252,7 @@ const ROWS: readonly (readonly [patterns: string, instead: string, harmless: Har
   ],
 ]
 
-/** The settings of supabase/auth without effect, in the order in which they are looked up. */
+/** The settings of supabase/auth without effect, in the order of the search. */
 export const SETTINGS_WITHOUT_EFFECT: readonly SettingWithoutEffect[] = ROWS.flatMap(([patterns, instead, harmless]) =>
   patterns.split(' ').map((pattern) => ({ pattern, instead, harmless })),
 )
@@ -262,7 +262,7 @@ const RULES = SETTINGS_WITHOUT_EFFECT.map((setting) => ({
   pattern: new RegExp(`^${setting.pattern.replace('*', '.+').replace(/<\w+>/, '[A-Z0-9_]+')}$`),
 }))
 
-/** The setting of supabase/auth that has this name, if no setting here has it. @param name with either prefix */
+/** Returns the setting of supabase/auth with this name, if no setting here has the name. @param name with either prefix */
 export function findWithoutEffect(name: string): SettingWithoutEffect | undefined {
   const prefix = Object.values(PREFIXES).find((each) => name.startsWith(each))
   if (prefix === undefined) return undefined
@@ -271,25 +271,25 @@ export function findWithoutEffect(name: string): SettingWithoutEffect | undefine
 
 const OFF = /^(|0|0s|false|f|no|n|off|\[\]|\{\})$/i
 
-/** Whether it does no harm that a setting has no effect, by its value. */
+/** Whether a setting without effect is harmless with this value. */
 export function isHarmless({ harmless }: SettingWithoutEffect, value: string): boolean {
   return harmless === 'always' || OFF.test(value.trim()) === (harmless === 'while off')
 }
 
-/** Sorted. Names that Kubernetes sets for a Service `gotrue` do not count. @throws ConfigError */
+/** Returns sorted names, without those that Kubernetes sets for a Service `gotrue`. @throws ConfigError */
 export function listUpstreamNames(source: EnvironmentOptions): readonly string[] {
   return Object.keys(readEnvironment(source))
     .filter((name) => name.startsWith(PREFIXES.otherPrefix) && !isSetByKubernetes(name))
     .sort()
 }
 
-/** The names of supabase/auth that are set, and whose own name here is not. @throws ConfigError */
+/** Returns names of supabase/auth that are set while the name here is not. @throws ConfigError */
 export function listAliases(source: EnvironmentOptions): readonly string[] {
   const env = readEnvironment(source)
   return listUpstreamNames(source).filter((name) => env[ownNameOf(name)] === undefined)
 }
 
-/** A text for the operator, in which a setting has the name under which it was set. @param aliases from `listAliases` */
+/** Replaces names of settings in text by the names under which they are set. @param aliases from `listAliases` */
 export function namedAsSet(text: string, aliases: readonly string[]): string {
   const names = new Map(aliases.map((alias) => [ownNameOf(alias), alias]))
   return text.replaceAll(/\bAUTH_[A-Z0-9_]+/g, (name) => names.get(name) ?? name)
@@ -299,7 +299,7 @@ function ownNameOf(alias: string): string {
   return PREFIXES.prefix + alias.slice(PREFIXES.otherPrefix.length)
 }
 
-/** Names, in one line, the settings of supabase/auth that nothing reads here and that would have no effect. */
+/** Names in one line the settings of supabase/auth that have no effect here. */
 export function upstreamWarnings(unread: readonly string[]): readonly string[] {
   const names = unread.filter((name) => findWithoutEffect(name) !== undefined)
   if (names.length === 0) return []

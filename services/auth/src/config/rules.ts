@@ -5,12 +5,11 @@ import { z } from 'zod'
 import { compileGlob, exactGlob, type Glob } from '../flows/glob.ts'
 import type { CompatibilityOptions, CompatibilityProfile } from './compatibility.ts'
 
-/** The profile, which decides the meaning of further settings. */
 export interface ProfileValues {
   readonly PROFILE: CompatibilityProfile
 }
 
-/** How many messages may be sent: `points` in each window of `windowMs`. With 0 points, none. */
+/** The number of messages per time: `points` in each window of `windowMs`. With 0 points, none are sent. */
 export interface Rate {
   readonly points: number
   readonly windowMs: number
@@ -18,7 +17,7 @@ export interface Rate {
 
 const HOUR_MS = 3_600_000
 
-/** A number, or `off`. 0 means `off` too. Undefined is no limit. */
+/** A number or `off`. 0 means `off` too. `undefined` means no limit. */
 export function limit(): z.ZodType<number | 'off', string> {
   return parsed({ form: 'number or off', problem: 'must be a number or off' }, (value) => {
     if (value.toLowerCase() === 'off') return 'off'
@@ -27,7 +26,7 @@ export function limit(): z.ZodType<number | 'off', string> {
   })
 }
 
-/** Messages: a number is that many in a fixed hour, `N/duration` one per duration with a burst of N, `off` no limit. */
+/** A number is that many messages per fixed hour, `N/duration` one per duration with a burst of N, `off` no limit. */
 export function rate(): z.ZodType<Rate | 'off', string> {
   const problem = 'must be a number per hour, N/duration such as 30/1m, or off'
   return parsed({ form: 'number an hour, `N/duration` such as `30/1m`, or off', problem }, (value) => {
@@ -41,7 +40,7 @@ export function rate(): z.ZodType<Rate | 'off', string> {
 
 const MINUTE_MS = 60_000
 
-/** The least time between two messages, as a setting has it. */
+/** Returns the shortest time between two messages. */
 export function messageIntervalMs(
   ms: number,
   { treatZeroFrequencyAsUnset }: Pick<CompatibilityOptions, 'treatZeroFrequencyAsUnset'>,
@@ -59,7 +58,7 @@ export function retention(): z.ZodType<number | 'off', string> {
   })
 }
 
-/** Host names, addresses and CIDRs. */
+/** Host names, addresses and CIDR networks. */
 export function hostList(): z.ZodType<readonly string[], string> {
   const error = 'must be a list of hosts and networks such as 10.0.0.0/8'
   return commaList()
@@ -81,14 +80,14 @@ export function absoluteUri(): z.ZodType<string, string> {
   )
 }
 
-/** A path or a URL, which is resolved against a base. */
+/** A path or a URL. A path is resolved against a base. */
 export function urlReference(): z.ZodType<string, string> {
   return parsed({ form: 'path or URL', problem: 'must be a path or a URL' }, (value) =>
     URL.canParse(value, 'http://localhost') ? value : undefined,
   )
 }
 
-/** How long a code lives, in seconds. At most ten years, so that its end is a valid date. */
+/** The lifetime of a code in seconds. At most ten years, so that its end is a valid date. */
 export function lifetimeSeconds(max = 315_360_000): z.ZodType<number, string> {
   return integer(1, max, 'seconds')
 }
@@ -107,7 +106,7 @@ export function globList(): z.ZodType<readonly Glob[], string> {
     })
 }
 
-/** Whole URLs, each of which matches only itself. */
+/** Complete URLs. Each matches only itself. */
 export function addressList(): z.ZodType<readonly Glob[], string> {
   const problem = 'must be a list of whole addresses: the strict profile takes no globs'
   return parsed({ form: 'list of whole addresses', problem }, (value) => {
@@ -132,7 +131,7 @@ function splitGlobs(value: string): readonly string[] {
   return [...globs, current].map((glob) => glob.trim()).filter((glob) => glob !== '')
 }
 
-/** The digits of a one-time code, from 6 to 10. Any other number counts as 6. */
+/** The number of digits of a code, 6 to 10. Other numbers count as 6. */
 export function codeLength(): z.ZodType<number, string> {
   return parsed({ form: 'whole number', allowed: '6 to 10', problem: 'must be an integer' }, (value) => {
     if (!/^-?\d{1,9}$/.test(value)) return undefined
@@ -141,7 +140,7 @@ export function codeLength(): z.ZodType<number, string> {
   })
 }
 
-/** A text in the language of mail-template.ts. A text that is no template gives way to the built-in one (`templateProblems`). */
+/** Text in the syntax of mail-template.ts. The built-in text replaces an invalid template (`templateProblems`). */
 export function templateText(): z.ZodType<string, string> {
   return z.string().meta({ form: 'template' })
 }

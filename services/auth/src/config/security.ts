@@ -97,18 +97,18 @@ export interface SecurityConfig {
   readonly reauthenticateForPassword: boolean
   readonly currentPasswordForPassword: boolean
   readonly manualLinkingEnabled: boolean
-  /** Whether a user with a second factor must show it to link or unlink identities. */
+  /** Whether users with a second factor must use it to link or unlink identities. */
   readonly factorGuardsIdentities: boolean
-  /** Whether the id_token grant requires a nonce. A token without one can be replayed. */
+  /** Whether the id_token grant requires a nonce. An id_token without a nonce can be replayed. */
   readonly idTokenNonceRequired: boolean
-  /** Whether an email address counts as verified if the provider could say so but does not. */
+  /** Whether an email address counts as verified if the provider could state this but does not. */
   readonly assumesVerified: boolean
   readonly captcha: CaptchaConfig | undefined
   readonly codeAttemptsMax: number
-  /** Undefined: derived from the JWT secret. */
+  /** `undefined` if the key is derived from the JWT secret. */
   readonly encryptionKey: Buffer | undefined
   readonly decryptionKeys: readonly Buffer[]
-  /** Private hosts and CIDRs that outbound calls may reach. */
+  /** Private hosts and networks to which outbound calls are allowed. */
   readonly outboundAllowedHosts: readonly string[]
 }
 
@@ -130,16 +130,16 @@ export function toSecurityConfig(values: SecurityValues & ProfileValues): Securi
 
 type ClientLimit = 'token' | 'verify' | 'otp' | 'sso' | 'passkey' | 'anonymousUsers' | 'factors'
 
-/** The settings of limits. `off` switches a limit off; an undefined header means that limits count by the client address. */
+/** The settings of rate limits. `off` disables a limit. If `header` is `undefined`, limits use the client's address. */
 export interface RateLimitConfig extends LimiterStoreSettings, Readonly<Record<ClientLimit, number | 'off'>> {
   readonly header: string | undefined
   readonly email: 'off' | Rate
   readonly sms: 'off' | Rate
-  /** The wrong passwords and codes in a quarter of an hour, for an identifier and an address. */
+  /** Wrong passwords and codes per quarter of an hour, for one identifier and address. */
   readonly failedChecks: number | 'off'
 }
 
-/** Returns the settings of limits. Names of headers become lower case, as Node gives them. */
+/** Returns the settings of rate limits. Header names become lower case, as in Node.js. */
 export function toRateLimitConfig(
   values: SecurityValues & { readonly MFA_RATE_LIMIT_CHALLENGE_AND_VERIFY: number | 'off' },
 ): RateLimitConfig {
@@ -171,7 +171,7 @@ const CAPTCHA_URLS = {
   turnstile: 'https://challenges.cloudflare.com/turnstile/v0/siteverify',
 } as const
 
-/** Undefined while captcha is off. */
+/** Returns `undefined` if captcha is off. */
 function toCaptchaConfig(values: SecurityValues): CaptchaConfig | undefined {
   if (!values.SECURITY_CAPTCHA_ENABLED || values.SECURITY_CAPTCHA_SECRET === undefined) return undefined
   return {
@@ -181,7 +181,7 @@ function toCaptchaConfig(values: SecurityValues): CaptchaConfig | undefined {
   }
 }
 
-/** Captcha needs its secret, and limits in Redis need its address. */
+/** Captcha needs its secret, and limits in Redis need the address of Redis. */
 export const securityRules: readonly Rule<SecurityValues>[] = [
   (values) =>
     values.SECURITY_CAPTCHA_ENABLED && values.SECURITY_CAPTCHA_SECRET === undefined
@@ -190,7 +190,7 @@ export const securityRules: readonly Rule<SecurityValues>[] = [
   limitStoreRule('AUTH_'),
 ]
 
-/** Whether limits count by a header that says nothing about the client, because no trusted proxy writes it. */
+/** Whether limits use a header that no trusted proxy writes, so that it proves nothing about the client. */
 export function followsNoProxy({
   RATE_LIMIT_HEADER: header,
   TRUSTED_PROXIES: proxies,
@@ -198,7 +198,7 @@ export function followsNoProxy({
   return header?.toLowerCase() === 'x-forwarded-for' && proxies === undefined
 }
 
-/** Returns a warning about limits by X-Forwarded-For without a trusted proxy: anybody could write that header. */
+/** Warns about limits by X-Forwarded-For without a trusted proxy, because any client can set this header. */
 export function securityWarnings(values: SecurityValues): string[] {
   return followsNoProxy(values)
     ? ['AUTH_RATE_LIMIT_HEADER is X-Forwarded-For and AUTH_TRUSTED_PROXIES is unset: limits go by the connection']
@@ -214,7 +214,7 @@ function encryptionKeys(): z.ZodType<readonly Buffer[], string> {
   const problem = `must be a list of base64url keys of ${KEY_BYTES} bytes`
   return parsed({ form: 'list of base64url', allowed: `${KEY_BYTES} bytes each`, secret: true, problem }, (value) => {
     const words = value.split(',').map((word) => word.trim())
-    // The id before a key is the name by which rows of supabase/auth have the key. Rows of this service name their key by a hash.
+    // The id before a key is its name in rows of supabase/auth. Rows of this service identify their key by a hash.
     const keys = words.filter((word) => word !== '').map((word) => readKey(word.slice(word.indexOf(':') + 1)))
     return keys.every((key) => key !== undefined) ? keys : undefined
   })

@@ -14,7 +14,7 @@ import { securitySettings } from './security.ts'
 import { passwordSettings, sessionSettings, signupSettings } from './sign-in.ts'
 import { smsSettings } from './sms.ts'
 
-/** Settings of operators. Auth verifies its own access tokens, so it needs no keys and no issuer of another service. */
+/** Settings of operators. Auth issues their access tokens itself, so it needs no keys or issuer of another service. */
 const operatorSettings = group('Operators', {
   OPERATOR_KEYS: shared.OPERATOR_KEYS,
   OPERATOR_REQUIRE_MFA: shared.OPERATOR_REQUIRE_MFA,
@@ -23,12 +23,12 @@ const operatorSettings = group('Operators', {
     .describe('Operators with the role admin may make links that sign in as a user. Never as an operator.'),
 })
 
-/** The keys of calls by operators. Without keys, operators cannot call. */
+/** The keys for calls by operators. Without keys, operators cannot call. */
 export interface OperatorsConfig {
   readonly keys: readonly OperatorKey[]
-  /** Whether the sign-in must have shown a second factor. */
+  /** Whether operators must have signed in with a second factor. */
   readonly mfaRequired: boolean
-  /** Whether they may sign in as a user. */
+  /** Whether operators may sign in as a user. */
   readonly mayHaveSignInLinks: boolean
 }
 
@@ -40,7 +40,7 @@ export function toOperatorsConfig(values: SettingValues<typeof operatorSettings>
   }
 }
 
-/** Every setting of the service, by its name without `AUTH_`. */
+/** All settings of the service, by name without `AUTH_`. */
 export const settings = {
   ...profileSettings,
   ...serverSettings,

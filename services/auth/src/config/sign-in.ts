@@ -76,19 +76,19 @@ export const passwordSettings = group('Passwords', {
 
 const PASSWORD_LENGTH_MIN = 6
 
-/** The settings of sessions and refresh tokens. Undefined is no limit. */
+/** The settings of sessions and refresh tokens. `undefined` means no limit. */
 export interface SessionConfig {
-  /** Whether the use of a spent token revokes its whole family. */
+  /** Whether the reuse of a refresh token revokes all tokens of its family. */
   readonly revokeFamilyOnReuse: boolean
   readonly reuseIntervalMs: number
   readonly timeboxMs: number | undefined
   readonly inactivityTimeoutMs: number | undefined
-  /** How long an aal1 session lives whose user has a verified second factor. */
+  /** The lifetime of an aal1 session of a user who has a verified second factor. */
   readonly lowAalMs: number | undefined
-  /** How long after its last authentication method a session may change credentials; undefined: while it lives. */
+  /** The time after the last authentication in which a session may change credentials. If `undefined`, always. */
   readonly freshForMs: number | undefined
   readonly singlePerUser: boolean
-  /** Whether every endpoint with a bearer needs a live session (reference: Live sessions). */
+  /** Whether every endpoint with an access token needs a live session (reference: Live sessions). */
   readonly enforceOnAccessToken: boolean
 }
 
@@ -105,13 +105,13 @@ export function toSessionConfig(values: SettingValues<typeof sessionSettings>): 
   }
 }
 
-/** The rules for new passwords. A password that is stored already need not meet them. */
+/** The rules for new passwords. Stored passwords need not meet them. */
 export interface PasswordConfig {
   readonly algorithm: PasswordAlgorithm
   readonly policy: PasswordPolicy
-  /** Whether passwords that admins give to new users must meet the policy too. */
+  /** Whether passwords that admins set for new users must meet the policy too. */
   readonly policyBindsAdmins: boolean
-  /** How passwords are looked up in the list of breached passwords; undefined: they are not. */
+  /** How passwords are searched in the list of breached passwords. `undefined` if they are not. */
   readonly breaches: BreachRules | undefined
 }
 
@@ -119,7 +119,7 @@ type PasswordValues = SettingValues<typeof passwordSettings> &
   ProfileValues &
   Readonly<Record<'SITE_URL' | 'API_EXTERNAL_URL', string>>
 
-/** Returns the settings of passwords. The strict profile adds common passwords, and the words in the hosts of the service. */
+/** Returns the settings of passwords. The strict profile also forbids common passwords and words of the service's hosts. */
 export function toPasswordConfig(values: PasswordValues): PasswordConfig {
   const isStrict = values.PROFILE === 'strict'
   const hosts = isStrict ? [values.SITE_URL, values.API_EXTERNAL_URL].map((url) => new URL(url).hostname) : []
@@ -143,13 +143,13 @@ export function toPasswordConfig(values: PasswordValues): PasswordConfig {
 const NONE: ReadonlySet<string> = new Set()
 const WORD_LENGTH_MIN = 4
 
-/** Reads passwords of 4 characters or more that many people have, in lower case. */
+/** Reads common passwords of at least 4 characters, in lower case. */
 function loadCommonPasswords(): ReadonlySet<string> {
   const text = readFileSync(new URL('../passwords/common-passwords.txt', import.meta.url), 'utf8')
   return new Set(text.split('\n').filter((line) => line !== '' && !line.startsWith('#')))
 }
 
-/** The labels of a host that name its service. */
+/** Returns the labels of a host that may name the service. */
 function hostWords(host: string): readonly string[] {
   return host.split('.').filter((label) => label.length >= WORD_LENGTH_MIN && !/^\d+$/.test(label))
 }
@@ -178,16 +178,16 @@ export interface SignupConfig {
   readonly phoneEnabled: boolean
   readonly anonymousEnabled: boolean
   readonly redirects: RedirectPolicy
-  /** Whether flows may end with a session in the fragment, or only with the code of a PKCE flow. */
+  /** Whether a flow may end with the session in the URL fragment, or must use the code of a PKCE flow. */
   readonly pkce: 'optional' | 'required'
-  /** Whether the first confirmation of an account removes its password and sessions, which may be a stranger's. */
+  /** Whether the first confirmation removes the account's password and sessions, which may belong to an attacker. */
   readonly confirmerOwnsAccount: boolean
   /**
-   * Whether a right password is answered that the account is not confirmed. That would reveal to a stranger who signed up whether
-   * the owner has confirmed.
+   * Whether a correct password gets the answer that the account is not confirmed. This would show an attacker who signed up
+   * whether the owner of the address has confirmed.
    */
   readonly revealsUnconfirmed: boolean
-  /** The hosts that links may have in place of the host of `externalUrl`, in lower case. */
+  /** The hosts that links may use instead of the host of `externalUrl`, in lower case. */
   readonly linkHosts: string[]
 }
 

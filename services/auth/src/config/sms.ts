@@ -12,13 +12,13 @@ import { normalisePhone } from '../requests/fields.ts'
 import type { CompatibilityOptions } from './compatibility.ts'
 import { codeLength, lifetimeSeconds, messageIntervalMs, templateText } from './rules.ts'
 
-/** The gateways that can send SMS, of which SMS_PROVIDER names one (reference: SMS). */
+/** The gateways that can send SMS. SMS_PROVIDER selects one (reference: SMS). */
 export const SMS_GATEWAYS = ['twilio', 'messagebird', 'textlocal', 'vonage'] as const
 
-/** The name of a gateway, as AUTH_SMS_PROVIDER takes it. */
+/** The name of a gateway, as in AUTH_SMS_PROVIDER. */
 export type SmsGatewayName = (typeof SMS_GATEWAYS)[number]
 
-/** The text of an SMS with a code, where no setting has another. */
+/** The default text of an SMS with a code. */
 export const DEFAULT_SMS_TEXT = 'Your code is {{ .Code }}'
 
 const messageSettings = group('SMS', {
@@ -76,14 +76,14 @@ export interface SmsConfig {
   readonly autoconfirm: boolean
   readonly intervalMs: number
   readonly codeLifetimeSeconds: number
-  /** In digits. */
+  /** The number of digits. */
   readonly codeLength: number
   readonly template: Template
-  /** Test codes by the number of their phone (digits). */
+  /** Test codes by phone number (digits). */
   readonly testCodes: ReadonlyMap<string, string>
   readonly testCodesValidUntil: Date | undefined
   readonly provider: SmsGatewayName | undefined
-  /** Undefined where no gateway is set, or one of its credentials is missing or malformed. */
+  /** `undefined` if no gateway is set, or one of its credentials is missing or malformed. */
   readonly gateway: GatewayProtocol | LibraryGateway | undefined
 }
 
@@ -139,7 +139,7 @@ const GATEWAYS: Readonly<Record<SmsGatewayName, (values: SmsValues) => GatewayPr
     }),
 }
 
-/** Returns a warning when no SMS can be sent, because the account at the gateway is incomplete or malformed. */
+/** Warns if no SMS can be sent, because the account at the gateway is incomplete or malformed. */
 export function smsWarnings(values: SmsValues): string[] {
   const missing = missingCredentials(values)
   if (missing.length > 0) return missing.map((name) => `no SMS can be sent, because AUTH_${name} is not set`)

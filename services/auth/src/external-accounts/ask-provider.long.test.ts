@@ -22,7 +22,7 @@ const callback = async (stub: ProviderStub, fields: Readonly<Record<string, stri
   return land(await service.app.inject({ method: 'POST', url: '/callback', payload, headers }))
 }
 
-/** The error of the redirect, which query and fragment both carry. */
+/** Expects an error in both the query and the fragment of the redirect. */
 async function expectRefusal(
   landing: Promise<Awaited<ReturnType<typeof callback>>>,
   [error, error_code, error_description]: readonly [string, string, string],
@@ -35,7 +35,7 @@ async function expectRefusal(
 const countUsers = async (): Promise<number> =>
   (await service.deps.db.selectFrom('users').select('id').execute()).length
 
-/** The same user without an address, wherever the provider puts it. */
+/** Returns the same user without an address in any answer of the provider. */
 function withoutEmail(stub: ProviderStub): ProviderStub {
   const drop = (value: unknown): unknown => JSON.parse(JSON.stringify(value, dropEmails))
   const { idToken, token } = stub
@@ -54,7 +54,7 @@ function withoutEmail(stub: ProviderStub): ProviderStub {
 function dropEmails(name: string, value: unknown): unknown {
   if (name === 'email' || name === 'emailAddress') return undefined
   const { data: list = [] } = z.array(z.looseObject({})).safeParse(value)
-  // Answers that list addresses. Twitch answers with a list of users.
+  // Drop answers that list addresses. Twitch's list of users is kept.
   const isAddresses = list.some((entry) => 'email' in entry || 'handle~' in entry) && !('login' in (list[0] ?? {}))
   return isAddresses ? [] : value
 }
@@ -62,7 +62,7 @@ function dropEmails(name: string, value: unknown): unknown {
 describe.each(STUBS)('a failing sign-in by %s', (name, stub) => {
   it('returns the refusal of the provider', async () => {
     const { state } = await service.begin(name)
-    // Anyone can write this text into a URL, so it is not passed on to the application.
+    // Anybody can write this text into a URL, so it must not reach the application.
     const denial = { state, error: 'access_denied', error_description: 'Call 555-0100 and read us your password' }
     const text = 'The provider has refused the sign-in'
     await expectRefusal(callback(stub, denial), ['access_denied', 'bad_oauth_callback', text])

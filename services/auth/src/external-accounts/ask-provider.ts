@@ -41,29 +41,29 @@ export interface AskProviderDeps extends ProfileDeps, OAuth1Deps {
   readonly encryptionKeys: EncryptionKeys
 }
 
-/** The answer that a browser brings back from a provider: the query, or Apple's form. */
+/** The answer that a browser brings from a provider, as a query or as Apple's form. */
 export interface ProviderAnswer {
   readonly code?: string | undefined
   readonly error?: string | undefined
   readonly error_description?: string | undefined
-  /** Apple's. */
+  /** Only Apple sends it. */
   readonly user?: string | undefined
-  /** OAuth 1.0a. */
+  /** Only OAuth 1.0a uses it. */
   readonly oauth_token?: string | undefined
   readonly oauth_verifier?: string | undefined
   readonly denied?: string | undefined
 }
 
-/** The external account that has signed in, and the tokens of the provider. */
+/** The external account of the sign-in, and the tokens of the provider. */
 export interface ProviderSignIn {
   readonly account: ExternalAccount
   readonly tokens: { readonly access: string; readonly refresh: string | undefined }
 }
 
-/** The id of a flow, and the secrets that it has kept for the answer of its provider. */
+/** The id of a flow, and its stored secrets for the answer of the provider. */
 type ReturnedFlow = Pick<AuthorizationFlow, 'id' | 'codeVerifier' | 'requestToken'>
 
-/** Asks a provider who has signed in. Holds no connection to the database meanwhile. */
+/** Requests the signed-in account from a provider, without holding a database connection. */
 export async function askProvider(
   deps: AskProviderDeps,
   configured: AnyConfiguredProvider,
@@ -85,9 +85,8 @@ const OAUTH_ERROR = /^[a-z0-9._-]{1,64}$/i
 const DESCRIPTION_LENGTH_MAX = 300
 
 /**
- * Refuses an answer that reports an error: the user or the provider declined. Passes the name of the error on
- * to the client, but logs its description only. Anybody can write a description into a URL, and an
- * application would show it as its own text.
+ * Refuses an answer with an error, because the user or the provider declined. The client gets the name of the error, but its
+ * description is only logged. Anybody can write a description into a URL, and an application would show it as its own text.
  */
 function refuseDenied({ error, error_description: description, denied }: ProviderAnswer): void {
   if (error === undefined && denied === undefined) return
@@ -137,11 +136,11 @@ interface ProfileDeps {
   readonly now: () => Date
 }
 
-/** A signed answer has three parts, separated by dots. JSON begins otherwise. */
+/** A signed answer has three parts, separated by dots. JSON cannot begin in this way. */
 const SIGNED = /^\s*[\w-]+\.[\w-]+\.[\w-]+\s*$/
 const Claims = z.record(z.string(), z.unknown())
 
-/** Reads the profile of the user who has signed in. @throws Error when the provider gives none, or an invalid one */
+/** Reads the profile of the signed-in user. @throws Error if the provider returns none, or an invalid one */
 export function readProfile(
   { outbound, keySets, now }: ProfileDeps,
   { provider, clientIds, origin }: ConfiguredProvider<OAuth2Provider>,
@@ -188,7 +187,7 @@ interface AskBeforeDeps {
   readonly now: () => Date
 }
 
-/** Asks the hook BEFORE_USER_CREATED whether an unknown external account may become a user, before any lock is taken. */
+/** Calls the hook BEFORE_USER_CREATED for an unknown external account, before any lock is taken. */
 export async function askBeforeExternalUser(
   deps: AskBeforeDeps,
   account: ExternalAccount,

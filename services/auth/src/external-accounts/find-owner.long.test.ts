@@ -120,7 +120,7 @@ describe.each(ROUNDS)('at the same moment, round %i', () => {
     const answer = await answerBehind(
       db,
       async (trx) => {
-        // Whatever ends sessions locks the row of the user first.
+        // All code that ends sessions locks the row of the user first.
         await trx.selectFrom('users').select('id').where('id', '=', user.id).forUpdate().execute()
         await trx.deleteFrom('sessions').where('id', '=', sessionId).execute()
       },
@@ -148,7 +148,7 @@ it('signs nobody in by an account whose user SQL has marked as deleted', async (
   expect([await readRow(), await identitiesOf(own.sub)]).toEqual(before)
 })
 
-/** Signs in with a verified address. @returns the id of the user whose identity the account then is */
+/** Signs in with a verified address. @returns the id of the user who then owns the identity */
 async function signedInUser(account: Anybody): Promise<string | undefined> {
   expect((await signInAs(service, 'keycloak', account)).fragment).toEqual(landedBody('keycloak'))
   return (await identitiesOf(account.sub))[0]?.user_id

@@ -22,7 +22,7 @@ import {
 import { type MailApp, openMailApp } from '../../test/mail-app.ts'
 import { createSignedUp } from '../../test/signed-up.ts'
 
-/** The parameters of the redirect of a flow that gave an account an address, which must be confirmed by a mail. */
+/** The redirect of a flow whose address must be confirmed by a mail. */
 const MAILED = {
   error: 'server_error',
   error_code: 'email_not_confirmed',
@@ -68,7 +68,7 @@ async function signIn(provider: 'keycloak' | 'gitlab', who: Anybody) {
 describe('with MAILER_ALLOW_UNVERIFIED_EMAIL_SIGN_INS, an address that no provider has verified', () => {
   it('signs in before a mail confirms it, again and again', async () => {
     const first = await signIn('gitlab', account)
-    // The record has the time of the mail as soon as the mail is sent.
+    // The user record contains the time of the mail as soon as the mail is sent.
     const { link } = await service.readMail(email)
     await service.idle()
     const data = accountBody({ iss: stub.url, sub: account.sub, email, email_verified: false })
@@ -122,7 +122,7 @@ describe('with MAILER_ALLOW_UNVERIFIED_EMAIL_SIGN_INS, an address that no provid
     const headers = { authorization: `Bearer ${anonymous.access_token}` }
     const { fragment } = await comeBackAs(service, await beginLinking(service, 'gitlab', headers), account)
     expect(fragment).toEqual(MAILED)
-    // The identity is linked, but neither record nor token has its address.
+    // The identity is linked, but its address is in neither the user record nor the token.
     const before = (await service.app.inject({ url: '/user', headers })).json()
     expect(before).toEqual(
       externalBody('gitlab', accountBody({ iss: stub.url, sub: account.sub, email, email_verified: false }), {
@@ -155,7 +155,7 @@ describe('with MAILER_ALLOW_UNVERIFIED_EMAIL_SIGN_INS, an address that no provid
         email_confirmed_at: expect.any(String),
         confirmed_at: anyTime,
         last_sign_in_at: anyTime,
-        // The owner of the address gets the account, and nothing by which another person could sign in.
+        // The owner of the address gets the account without any way in for another person.
         app_metadata: { provider: 'email', providers: ['email'] },
         user_metadata: {},
         identities: [emailIdentity(before.id, email, { email_verified: true })],

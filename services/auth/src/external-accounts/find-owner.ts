@@ -44,14 +44,14 @@ import {
 } from '../users/user-change-repository.ts'
 import { findIdentifierOwner, lockUserById } from '../users/user-repository.ts'
 
-/** The locked user of an external account, and how the user was found. */
+/** The locked user of an external account, and how it was found. */
 export interface ExternalOwner {
   readonly decision: 'existing' | 'link' | 'create'
   readonly user: User
   readonly identityId: string
-  /** Whether the external account has signed this user in before, and gives an email for the first time. */
+  /** Whether the external account has signed this user in before and now has an email for the first time. */
   readonly isFirstAddress: boolean
-  /** Since when the identity is a way into the account; null: since the account exists. */
+  /** Since when the identity can sign in to the account. `null` means since the account exists. */
   readonly credentialSince: Timestamp | null
 }
 
@@ -62,9 +62,9 @@ export interface FindOwnerDeps extends AuditDeps {
 }
 
 /**
- * Decides which user an external account signs in (reference: Owner of an external account): the user with its identity, else the
- * one user with a trusted email of it, else a new user.
- * @returns undefined where a new user would have no email but needs one
+ * Decides which user an external account signs in (reference: Owner of an external account): the user with its identity,
+ * otherwise the only user with one of its trusted emails, otherwise a new user.
+ * @returns `undefined` if a new user would have no email but needs one
  * @throws userNotFound, userBanned, consoleUserProtected, identityTaken, severalOwners, emailExists, signupDisabled, StaleView
  */
 export async function findExternalOwner(
@@ -82,21 +82,21 @@ export async function findExternalOwner(
   if (another !== undefined) refuseSeveralOwners(deps)
   if (ownerId === undefined) return create(trx, deps, account, { emails, context })
   const user = await lockActiveUser(trx, deps, ownerId)
-  // The lock may have waited for a change of the email by which the user was found.
+  // Check again, because the user's email may have changed while this transaction waited for the lock.
   const [still] = await listOwnersOfEmails(trx, emails)
   if (still !== ownerId) throw new StaleView()
   refuseCustomProvider(account, user)
   return link(trx, deps, user, { account, ip: context.ip })
 }
 
-/** Refuses operators at custom providers: an admin of the API could sign in as an operator by a provider of their own. */
+/** Refuses operators at custom providers: an API admin could sign in as an operator with a provider of their own. */
 export function refuseCustomProvider({ provider }: Pick<ExternalAccount, 'provider'>, user: User): void {
   if (provider.startsWith(CUSTOM_PREFIX)) leaveToOperators(user)
 }
 
 /**
- * Refuses an account whose identity names another issuer. A subject is unique within its issuer alone (OpenID Connect Core,
- * section 2). The settings of a custom provider may have changed during the sign-in. An identity of supabase/auth may name no
+ * Refuses an account whose identity has another issuer, because a subject is unique only within its issuer (OpenID Connect Core,
+ * section 2). The settings of a custom provider may have changed during the sign-in. Identities of supabase/auth may have no
  * issuer.
  */
 export function requireSameIssuer(identity: Pick<Identity, 'data'>, { provider, data }: ExternalAccount): void {
@@ -105,8 +105,8 @@ export function requireSameIssuer(identity: Pick<Identity, 'data'>, { provider, 
 }
 
 /**
- * Keeps the meaning of the subject of an external account until the transaction ends. An admin may have changed the provider
- * meanwhile, and the subject could name another person.
+ * Locks the meaning of an external account's subject until the transaction ends. Refuses the account if an admin has changed the
+ * provider meanwhile, because the subject could now be another person.
  */
 export async function requireSameSubjects(
   trx: Trx,
@@ -121,7 +121,7 @@ export function refuseForeignIdentity(): never {
   throw identityTaken()
 }
 
-/** Refuses an external account whose address several users have: none of them may get it. */
+/** Refuses an external account whose address belongs to several users, because it is unclear who owns it. */
 function refuseSeveralOwners({ config }: Pick<FindOwnerDeps, 'config'>): never {
   if (config.compatibility.refuseSharedEmailAsTaken) refuseTakenEmail()
   throw severalOwners()
@@ -136,9 +136,9 @@ async function signInKnownIdentity(
   requireSameIssuer(identity, account)
   const { id, userId } = identity
   const owner = await lockUserById(trx, userId)
-  // The lock may have waited for a request that unlinked the identity, or deleted its user.
+  // Check again: a request may have unlinked the identity or deleted its user while this transaction waited.
   if (!owner || (await findExternalIdentity(trx, account))?.userId !== userId) throw new StaleView()
-  // Our deletion removes the subject from the identities. SQL of an application may have set deleted_at alone.
+  // A deletion by this service removes the subject from the identities, but SQL may have set only deleted_at.
   requireUser(owner.deletedAt === null ? owner : undefined)
   requireNotBanned(owner, deps.now())
   refuseCustomProvider(account, owner)
@@ -182,7 +182,7 @@ async function create(
   requireSignUpsEnabled(deps.config)
   if (!account.email && !account.emailOptional) return undefined
   const email = await freeEmail(trx, account, deps.now())
-  // A concurrent request has taken the email. Look again whose it is, instead of making a second account.
+  // A concurrent request has taken the email. Search for its owner again instead of creating a second account.
   if (email === null && (await listOwnersOfEmails(trx, emails)).length > 0) throw new StaleView()
   const at = deps.now()
   const { provider } = account
@@ -203,10 +203,10 @@ async function create(
 }
 
 /**
- * The email of the external account; null where it has none, and where a user has it. Deletes a pending sign-up that has it
- * (reference: Pending sign-ups), and takes it from an unused account where the provider has verified it (reference: Unused
+ * Returns the email of the external account, or `null` if it has none or a user has the email. Deletes a pending sign-up with the
+ * email (reference: Pending sign-ups). If the provider has verified the email, takes it from an unused account (reference: Unused
  * accounts).
- * @throws StaleView when the user who has it has changed since it was read
+ * @throws StaleView if the user with the email has changed since it was read
  */
 export async function freeEmail(trx: Trx, { email }: Pick<ExternalAccount, 'email'>, at: Date): Promise<string | null> {
   if (!email) return null
@@ -219,8 +219,8 @@ export async function freeEmail(trx: Trx, { email }: Pick<ExternalAccount, 'emai
 }
 
 /**
- * Copies the profile of the provider into the user's metadata as far as it fits, except values that the user or an admin has
- * chosen. Updates the user's list of providers.
+ * Copies the provider's profile into the user's metadata as far as it fits, except values that the user or an admin has set.
+ * Updates the user's list of providers.
  */
 export async function adoptProfile(
   trx: Trx,
@@ -233,7 +233,7 @@ export async function adoptProfile(
   return updateProviders(trx, user)
 }
 
-/** The metadata with the claims of a provider. Claims that do not fit are logged by name: their values are personal. */
+/** Merges a provider's claims into metadata. Logs only the names of claims that do not fit, as values are personal. */
 function mergeFitting(
   { config, logger }: Pick<FindOwnerDeps, 'logger'> & { readonly config: MetadataRules },
   user: Pick<User, 'userMetadata' | 'appMetadata'> & Partial<Pick<User, 'id'>>,
@@ -256,19 +256,19 @@ async function lockActiveUser(trx: Trx, { now }: Pick<FindOwnerDeps, 'now'>, id:
 
 export type UnverifiedDeps = MessageRequestDeps & ActiveCallerDeps
 
-/** An email that its provider has not verified. The identity is stored already. */
+/** An email that the provider has not verified. The identity is already stored. */
 export interface UnverifiedEmail {
   readonly provider: string
   readonly user: Pick<User, 'id' | 'audience'>
-  /** The account that the identity was linked to; undefined: it was to sign in. */
+  /** The account to which the identity was linked. `undefined` for a sign-in. */
   readonly linking: LinkingTarget | undefined
-  /** The email that a mail may confirm; undefined: only the provider can verify it. */
+  /** The email to confirm by a mail. `undefined` if only the provider can verify it. */
   readonly mailTo?: string | undefined
-  /** The mail is sent in the audience of the user, not of the request. */
+  /** The mail uses the audience of the user instead of that of the request. */
   readonly context: Pick<RequestContext, 'audience' | 'redirectTo' | 'linkBase' | 'ip' | 'limitKey'>
 }
 
-/** Mails a confirmation, unless there is nothing to confirm, or the last mail is too recent. */
+/** Sends a confirmation mail, unless there is nothing to confirm or the last mail is too recent. */
 export async function mailConfirmation(
   deps: UnverifiedDeps,
   { user: { audience }, mailTo, context }: Pick<UnverifiedEmail, 'user' | 'mailTo' | 'context'>,
@@ -283,8 +283,8 @@ function ignoreMailLimit(error: unknown): void {
 }
 
 /**
- * Mails a confirmation to the email of a linked identity, where the user has no email. It is a change of
- * email, so the user gets the email by confirming it. Nothing reveals whether another user has it.
+ * Mails a confirmation to the email of a linked identity if the user has no email. This is an email change, so the user gets the
+ * email after confirming it. Nothing reveals whether another user has the email.
  */
 async function mailEmailChange(
   deps: UnverifiedDeps,
@@ -296,7 +296,7 @@ async function mailEmailChange(
   const allowance = await deps.rateLimits.email.take(context.limitKey)
   try {
     await runHooked(deps, async (trx, repeatable) => {
-      // Like any change of an address, this one locks the user before the intervals.
+      // Like any address change, lock the user before the message intervals.
       const caller = await lockLinkingUser(trx, repeatable, target)
       const owner = caller.user
       if (owner.email !== null) return
@@ -310,13 +310,13 @@ async function mailEmailChange(
   }
 }
 
-/** Mails a confirmation, unless there is nothing to confirm, and always throws until the email is verified. */
+/** Sends a confirmation mail unless there is nothing to confirm, and always throws. */
 export async function refuseUnverified(deps: UnverifiedDeps, unverified: UnverifiedEmail): Promise<never> {
   const { provider, linking, mailTo } = unverified
   await (linking
     ? mailEmailChange(deps, unverified, linking).catch(ignoreMailLimit)
     : mailConfirmation(deps, unverified))
-  // Linking refuses only an identity that has an email, and mails that email.
+  // Linking refuses only identities with an email, and sends a mail to it.
   if (linking) throw linkedEmailUnverified({ provider })
   if (mailTo === undefined) return refuseUnverifiedEmail(provider)
   throw externalEmailMailed({ provider })

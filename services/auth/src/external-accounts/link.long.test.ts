@@ -15,7 +15,7 @@ import {
 import { type MailApp, openMailApp } from '../../test/mail-app.ts'
 import { createSignedIn, type SignedIn, signIn } from '../../test/signed-in.ts'
 
-// A user without an email adopts that of a linked identity, so the thief of a session would link an identity of their own.
+// A user without an email gets the email of a linked identity. An attacker with a stolen session would link their own.
 let service: MailApp
 let stub: AnybodyStub
 let people = 0
@@ -139,7 +139,7 @@ describe('linking that began before its user', () => {
 describe('a linked identity of a user with a second factor that later returns an address', () => {
   beforeEach(async () => {
     await comeBackAs(service, await beginLinking(service, 'keycloak', aal1), { sub: thief.sub })
-    // The user signs in a day later, without a confirmed address or number.
+    // The user signs in a day later, without a confirmed email or phone.
     await change({ phone: null, phone_confirmed_at: null, created_at: new Date(0), last_sign_in_at: new Date(0) })
   })
 
@@ -171,7 +171,7 @@ describe('linking that began before its user had a second factor, in the strict 
   let headers: SignedIn['headers']
   beforeAll(async () => {
     const settings = { AUTH_PROFILE: 'strict', AUTH_RATE_LIMIT_HEADER: 'X-Real-Ip' }
-    // Authentication methods are dated by the clock of the database.
+    // The times of authentication methods come from the clock of the database.
     strict = await openMailApp(
       { ...stub.settings, ...settings, AUTH_SECURITY_MANUAL_LINKING_ENABLED: 'true' },
       { replace: () => ({ now: () => new Date() }) },
@@ -197,7 +197,7 @@ describe('linking that began before its user had a second factor, in the strict 
     const state = await startLinking()
     await addFactor()
     const { query } = await comeBackAs(strict, state, thief)
-    // The flow ended with the first factor of its user (reference: Work of sessions).
+    // The flow ended when the user enrolled a first factor (reference: Work of sessions).
     expect(query).toEqual({
       error: 'invalid_request',
       error_code: 'bad_oauth_state',

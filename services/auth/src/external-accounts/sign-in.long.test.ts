@@ -52,14 +52,14 @@ afterAll(async () => {
 
 let people = 0
 let email = ''
-/** The account at a provider that is really the victim's. */
+/** The account of the victim at a provider. */
 let own: Anybody
 beforeEach(() => {
   people += 1
   email = `kate${people}@example.com`
   own = { sub: `1${people}`, email, verified: true }
 })
-/** The attacker's account at a provider. */
+/** Returns the account of the attacker at a provider. */
 const attacker = (changes: Partial<Anybody> = {}): Anybody => ({
   sub: `2${people}`,
   email,
@@ -69,7 +69,7 @@ const attacker = (changes: Partial<Anybody> = {}): Anybody => ({
 
 type Session = { readonly id: string; readonly user: Readonly<Record<string, unknown>>; readonly refreshToken: string }
 
-/** The user as whom a browser has signed in, or undefined when it was refused. */
+/** Returns the user who is signed in in a browser, or `undefined` if the sign-in was refused. */
 async function whoIs(landing: ReturnType<typeof signInAs>): Promise<Session | undefined> {
   const { fragment } = await landing
   if (!fragment.access_token) return undefined
@@ -123,7 +123,7 @@ describe('a user with an account', () => {
     }
     await service.idle()
     expect(new Set(service.recipients().slice(sent))).toEqual(new Set([free.email]))
-    // A mail cannot help when the provider no longer returns an address.
+    // A mail cannot confirm anything if the provider no longer returns an address.
     const { fragment } = await signInAs(service, 'gitlab', { sub: free.sub })
     expect(fragment.error_description).toBe(
       'Unverified email with gitlab. Verify the email with gitlab in order to sign in',
@@ -138,7 +138,7 @@ describe('a user with an account', () => {
   })
 
   it.each([
-    // The Kelvin sign, whose lower case is k.
+    // The Kelvin sign, whose lower-case form is k.
     ['a letter that folds to an ASCII one', (address: string) => address.replace('k', '\u212a')],
     ['a full-width at sign', (address: string) => address.replace('@', '\uff20')],
     ['a trailing dot', (address: string) => `${address}.`],
@@ -220,7 +220,7 @@ describe('an owner whose address a stranger has used first', () => {
     expect(victim?.user).toEqual(
       externalBody('keycloak', accountBody({ iss: stub.url, sub: own.sub, email, custom_claims: { verified: true } })),
     )
-    // The stranger's account never had the address, so the two accounts differ.
+    // The attacker's account never had the address, so the accounts are different.
     const stranger = (await service.app.inject({ url: '/user', headers })).json()
     expect(stranger).toEqual(
       externalBody('gitlab', accountBody({ iss: stub.url, sub: expect.any(String), email, email_verified: false }), {
@@ -292,7 +292,7 @@ describe('an owner whose address a stranger has used first', () => {
 })
 
 describe('an owner whose address a stranger has claimed at a provider that has not verified it', () => {
-  /** @returns the token of the mail that confirms the stranger's account */
+  /** @returns the token of the mail that confirms the attacker's account */
   const claim = async (): Promise<string> => {
     expect(await refused(signInAs(service, 'gitlab', attacker()))).toBe('provider_email_needs_verification')
     return (await service.readMail(email)).token
@@ -463,7 +463,7 @@ describe('a flow', () => {
 
   it('never sends its session to a redirect that is not permitted', async () => {
     const state = await begin(service, 'keycloak', { redirect_to: 'https://evil.example/' })
-    // Only a permitted redirect is stored, so no later step checks it again.
+    // Only permitted redirects are stored, so later steps do not check them again.
     const flow = await service.deps.db.selectFrom('flow_state').select('redirect_to').where('id', '=', state).execute()
     expect(flow).toEqual([{ redirect_to: 'http://localhost:3000' }])
     const { url, fragment } = await comeBackAs(service, state, own)

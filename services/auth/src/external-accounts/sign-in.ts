@@ -41,10 +41,10 @@ import {
   type UnverifiedEmail,
 } from './find-owner.ts'
 
-/** The user of an external account, or the reason why it signs nobody in. Either way the transaction is committed. */
+/** The user of an external account, or the reason why nobody is signed in. The transaction is committed in both cases. */
 export type ExternalSignIn = ExternalOutcome | { readonly verdict: 'no-email' }
 
-/** The outcome where the user is known. */
+/** The outcome if the user is known. */
 export type ExternalOutcome =
   | SignedIn
   | { readonly verdict: 'unverified'; readonly user: User; readonly mailTo: UnverifiedEmail['mailTo'] }
@@ -53,13 +53,13 @@ interface SignedIn {
   readonly verdict: 'signed-in'
   readonly user: User
   readonly mailTo?: UnverifiedEmail['mailTo']
-  /** Since when the identity is a way into the account; null: since the account exists. */
+  /** Since when the identity can sign in to the account. `null` means since the account exists. */
   readonly credentialSince: Timestamp | Date | null
 }
 
 /**
- * Signs in the owner of an external account (reference: Owner of an external account). Runs in a transaction
- * of `withUniqueAccount`.
+ * Signs in the owner of an external account (reference: Owner of an external account). Runs in a transaction of
+ * `withUniqueAccount`.
  * @throws userNotFound, userBanned, consoleUserProtected, identityTaken, severalOwners, emailExists, signupDisabled, StaleView
  */
 export async function signInExternally(
@@ -80,24 +80,24 @@ export async function signInExternally(
   }
   if (email && (email.isVerified || deps.config.mail.autoconfirm)) {
     const confirmed = await confirmOwner(trx, deps, owner, account)
-    // The user has kept an email that nobody has confirmed.
+    // The user still has an unconfirmed email.
     if (confirmed.email !== null && confirmed.emailConfirmedAt === null) {
       return { verdict: 'unverified', user: confirmed, mailTo: undefined }
     }
     await record('user_signedup')
     return { verdict: 'signed-in', user: confirmed, credentialSince }
   }
-  // Refuse in the same way where another user has the email, so that the refusal does not reveal that. That user gets no mail.
+  // Refuse in the same way if another user has the email, so that the answer does not reveal this. No mail is sent then.
   if (!deps.config.mail.allowsUnverified) return { verdict: 'unverified', user, mailTo: email?.email }
-  // If another user has the email, or the provider no longer gives one, there is nothing to confirm.
+  // There is nothing to confirm if another user has the email or the provider no longer returns one.
   const mailTo = user.email === email?.email ? email?.email : undefined
   await record(isNew ? 'user_signedup' : 'login')
   return { verdict: 'signed-in', user, mailTo, credentialSince }
 }
 
 /**
- * Whether a user may sign in without a further confirmation. The user has confirmed an email or a phone, or neither the account
- * nor the provider has an email of another person. A provider that no longer gives an email confirms nothing.
+ * Whether a user may sign in without another confirmation: the user has a confirmed email or phone, or neither the account nor
+ * the provider has an email. If the provider no longer returns an email, it confirms nothing.
  */
 function needsNoConfirmation(user: User, email: ExternalAccount['email']): boolean {
   if (user.emailConfirmedAt !== null) return true
@@ -105,8 +105,8 @@ function needsNoConfirmation(user: User, email: ExternalAccount['email']): boole
 }
 
 /**
- * Confirms an account by an email that a provider has verified, or a mail has confirmed. Removes the possible traces of a
- * stranger from the account, unless its email must stay (see `judgeConfirmation`).
+ * Confirms an account by an email that a provider has verified or a mail has confirmed. Removes what an attacker may have put
+ * into the account, unless its email must stay (see `judgeConfirmation`).
  * @throws StaleView
  */
 async function confirmOwner(
@@ -134,8 +134,7 @@ async function confirmOwner(
   const isConfirmedNow = email !== null && user.emailConfirmedAt === null
   const confirmedData = isConfirmedNow ? confirmedMetadata(deps.config, {}, 'email') : {}
   const confirmed = await updateUser(trx, user.id, {
-    // A confirmed email replaces an email that was never confirmed. If another user has the confirmed email, the account has
-    // none.
+    // The confirmed email replaces an unconfirmed one. If another user has it, this account has no email.
     email,
     email_confirmed_at: email === null ? null : (user.emailConfirmedAt ?? at),
     ...(takesOver ? {} : { raw_user_meta_data: { ...user.userMetadata, ...confirmedData } }),
@@ -149,23 +148,23 @@ async function confirmOwner(
   return adoptProfile(trx, deps, { ...confirmed, userMetadata: {} }, claims)
 }
 
-/** The protection of an account against strangers: an owner who has claimed it, and a second factor. */
+/** How an account is protected against attackers: by an owner who has claimed it, and by a second factor. */
 interface Protection {
   readonly isUnclaimed: boolean
   readonly hasVerifiedFactor: boolean
 }
 
 /**
- * Decides the effect of the confirmation of an email on an account (reference: Owner of an external account):
- * - `take-over`: nobody has claimed the account, so a stranger may have made it and waits for the owner of the email. The owner
- *   gets the account without the values of the stranger. An account without an email was made by its provider, and loses nothing
- *   when that provider gives an email for the first time.
- * - `accept`: the same account, but an admin has invited its user, and the email is the invited one. The metadata and the phone
- *   are those that the admin has given, so they stay. A stranger who comes with another email gets nothing of this.
- * - `keep-email`: the identity was added later, perhaps by a session without the second factor of the account. So the identity
- *   signs in, and the email of the account stays.
- * - `confirm`: the account keeps everything, and gets the email.
- * @param accountEmail the email that the account at the provider has; undefined: none
+ * Decides the effect of a confirmed email on an account (reference: Owner of an external account):
+ * - `take-over`: the account is unclaimed. An attacker may have created it and wait for the owner of the email. The owner gets
+ *   the account without the attacker's values. An account without an email was created by its provider. It loses nothing when
+ *   this provider returns an email for the first time.
+ * - `accept`: the account is unclaimed, but an admin has invited its user with this email. The metadata and the phone come from
+ *   the admin and stay. An attacker with another email gets none of them.
+ * - `keep-email`: the identity was added later, perhaps by a session without the account's second factor. The identity signs in,
+ *   and the email of the account stays.
+ * - `confirm`: the account keeps everything and gets the email.
+ * @param accountEmail the email of the account at the provider, or `undefined`
  */
 export function judgeConfirmation(
   {
@@ -187,13 +186,13 @@ export function judgeConfirmation(
   return wasAddedLater && !isSame && protection.hasVerifiedFactor ? 'keep-email' : 'confirm'
 }
 
-/** Reads the protection of an account. This sign-in has just made a new one, so no stranger has been in it. */
+/** Reads the protection of an account. A new account was created by this sign-in, so no attacker had access to it. */
 async function readProtection(trx: Trx, { decision, user }: ExternalOwner): Promise<Protection> {
   if (decision === 'create') return { isUnclaimed: false, hasVerifiedFactor: false }
   return { isUnclaimed: await isUnclaimed(trx, user), hasVerifiedFactor: await hasVerifiedFactor(trx, user.id) }
 }
 
-/** The members of the account's row by which a stranger may come in. */
+/** Columns of the account by which an attacker could sign in. */
 const CLEARED_WAYS_IN = {
   encrypted_password: null,
   email_change: '',
@@ -201,7 +200,7 @@ const CLEARED_WAYS_IN = {
   phone_change: '',
 } as const
 
-/** The other members of the row that a stranger may have written, where no admin has invited the user. */
+/** Other columns that an attacker may have written, if no admin has invited the user. */
 const CLEARED_PROFILE = { ...CLEARED_VALUES, phone: null } as const
 
 interface LinkDeps extends AuditDeps, NotifyDeps, ActiveCallerDeps {
@@ -214,23 +213,22 @@ interface ExternalLink {
   readonly ip: string
 }
 
-/** Requires that users may link and unlink identities themselves. */
+/** Requires that the settings let users link and unlink identities. */
 export function requireManualLinking({ security }: Pick<AuthConfig, 'security'>): void {
   if (!security.manualLinkingEnabled) throw manualLinkingDisabled()
 }
 
-/** Requires that no user but this one has the identity of an external account. */
+/** Requires that no other user has the identity of an external account. */
 function requireOwnIdentity(known: { readonly userId: string } | undefined, userId: string): void {
   if (known && known.userId !== userId) refuseForeignIdentity()
 }
 
 /**
- * Links the identity of an external account to a signed-in user (reference: Linking). A user without an email
- * gets the email of the account, if it is verified, because access tokens present it as the user's own. In
- * that case a user with a second factor must have shown it. Runs in a transaction of `withUniqueAccount`.
- * @throws ssoIdentity, consoleUserProtected,
- * identityLinked, identityTaken, identitiesNeedSecondFactor, emailExists, tokenUserNotFound, userBanned,
- * sessionNotFound, StaleView
+ * Links an external account to a signed-in user (reference: Linking). A user without an email gets the verified email of the
+ * account, because access tokens present it as the user's email. A user with a second factor must have used it for this. Runs in
+ * a transaction of `withUniqueAccount`.
+ * @throws ssoIdentity, consoleUserProtected, identityLinked, identityTaken, identitiesNeedSecondFactor, emailExists,
+ * tokenUserNotFound, userBanned, sessionNotFound, StaleView
  */
 export async function linkExternalIdentity(
   trx: Trx,
@@ -246,7 +244,7 @@ export async function linkExternalIdentity(
   const known = await findExternalIdentity(trx, account)
   requireOwnIdentity(known, owner.id)
   if (known) throw identityLinked()
-  // The account gets its first email, at once or after a mail. Like any change of email, that needs the second factor.
+  // The user gets a first email, now or after a mail. Like any email change, this requires the second factor.
   if (owner.email === null && account.email) await requireShownFactor(trx, caller)
   const { id } = await insertExternalIdentity(trx, owner.id, account, deps.now())
   const adopted = await deleteAnonymousChanges(trx, deps.config, owner, await adoptEmail(trx, deps, owner, account))
@@ -291,9 +289,8 @@ interface AcceptedInvitation {
 }
 
 /**
- * Signs an invited user in by an external account, and consumes the invitation. Its token was in a mail, so
- * it confirms the user's email (reference: Invitations at a provider). Runs in a transaction of
- * `withUniqueAccount`.
+ * Signs an invited user in by an external account and uses up the invitation. The token came from a mail, so it confirms the
+ * user's email (reference: Invitations at a provider). Runs in a transaction of `withUniqueAccount`.
  * @throws inviteNotFound, consoleUserProtected, invitedEmailElsewhere, userBanned, identityTaken, StaleView
  */
 export async function acceptInvitation(
@@ -318,7 +315,7 @@ export async function acceptInvitation(
     identityId: identity.id,
     isFirstAddress: false,
   } as const
-  // The token of the mail proves the email, even if the provider does not.
+  // The token from the mail proves the email, even if the provider does not verify it.
   const user = await confirmOwner(trx, deps, owner, { ...account, email: { ...matching, isVerified: true } })
   const traits = { provider: account.provider }
   await recordAudit(trx, deps, { action: 'invite_accepted', actor: user, ip, traits })
@@ -330,10 +327,10 @@ async function lockInvitedUser(trx: Trx, { now }: Pick<FindOwnerDeps, 'now'>, li
   const user = token && (await lockUserById(trx, token.userId))
   const isValid = token && Date.parse(token.expiresAt) > now().getTime()
   if (!isValid || !user || user.invitedAt === null || user.deletedAt !== null) return refuseInvitation()
-  // The identity would be a way into the account of an SSO user who has left the company.
+  // Otherwise an SSO user who has left the company could sign in by the identity.
   if (user.isSsoUser) return refuseInvitation()
   requireNotBanned(user, now())
-  // An account in use gets no further way in by a mail alone.
+  // A mail alone must not add another way into an account that is in use.
   const isConsumed = (await awaitsFirstSignIn({ db: trx }, user)) && (await claimToken(trx, { id: token.id, linkHash }))
   if (!isConsumed) refuseInvitation()
   return user

@@ -18,26 +18,26 @@ import { type OAuth1Deps, requestToken } from './oauth1-client.ts'
 import { failExchange, type Grant, type OAuth1Provider, type OAuth2Provider, parseForeignJson } from './provider.ts'
 
 interface SignInRequest {
-  /** The parameter `state`, by which the answer finds its flow. */
+  /** The parameter `state`, which connects the answer with its flow. */
   readonly state: string
-  /** The client's own scopes, separated by commas or spaces. */
+  /** The client's scopes, separated by commas or spaces. */
   readonly scopes: string
-  /** The client's whole query. Parameters that are not ours are passed on. */
+  /** The client's complete query. Unknown parameters are passed on to the provider. */
   readonly query: Readonly<Record<string, string>>
 }
 
-/** The address to which the browser goes, and the secrets that the answer of the provider needs. */
+/** The next address of the browser, and the secrets that are needed for the provider's answer. */
 interface BegunSignIn {
   readonly url: string
-  /** Undefined for a provider that does not bind its code to a verifier. */
+  /** `undefined` if the provider does not support a code verifier. */
   readonly codeVerifier?: string
-  /** JSON of an `OAuth1Token`. */
+  /** An `OAuth1Token` as JSON. */
   readonly requestToken?: string
 }
 
 const VERIFIER_BYTES = 32
 
-/** Begins a sign-in at a provider. Only OAuth 1.0a asks the provider before the browser goes there. */
+/** Begins a sign-in at a provider. Only for OAuth 1.0a, this calls the provider. */
 export async function beginSignIn(
   deps: OAuth1Deps,
   configured: AnyConfiguredProvider,
@@ -49,7 +49,7 @@ export async function beginSignIn(
   return { url: authorizationUrl(configured, request, codeVerifier), codeVerifier }
 }
 
-/** Gets a token that stands for the whole request. The state becomes a part of the URL to which the browser returns. */
+/** Requests a token that stands for the whole request. The state becomes part of the URL to which the browser returns. */
 async function beginOAuth1(
   deps: OAuth1Deps,
   configured: ConfiguredProvider<OAuth1Provider>,
@@ -63,16 +63,16 @@ async function beginOAuth1(
   return { url: url.href, requestToken: JSON.stringify(token) }
 }
 
-/** Parameters that this service alone decides, or reads itself. It never passes the client's value on. */
+/** Parameters that only this service sets or reads. Values from the client are never passed on. */
 const OWN_PARAMETERS: ReadonlySet<string> = new Set([
   ...['client_id', 'client_secret', 'redirect_uri', 'response_type', 'response_mode', 'state', 'scope'],
   ...['code_challenge', 'code_challenge_method', 'code_verifier', 'redirect_to', 'skip_http_redirect'],
   ...['provider', 'scopes', 'invite_token'],
-  // An unsigned request object (RFC 9101) would override all of these.
+  // An unsigned request object (RFC 9101) would override all other parameters.
   ...['request', 'request_uri'],
 ])
 
-/** The URL of an authorization request (RFC 6749, section 4.1.1). Spaces are `%20`, because Apple does not read `+`. */
+/** The URL of an authorization request (RFC 6749, section 4.1.1). Spaces are `%20`, because Apple does not accept `+`. */
 function authorizationUrl(
   { provider, account }: ConfiguredProvider<OAuth2Provider>,
   { state, scopes, query }: SignInRequest,
@@ -99,7 +99,7 @@ function authorizationUrl(
 
 function selectProviderParameters(query: Readonly<Record<string, string>>): Record<string, string> {
   const passed = Object.entries(query).filter(([name]) => !OWN_PARAMETERS.has(name.toLowerCase()))
-  // WorkOS has a parameter `provider` too. Clients of this service call it `workos_provider`.
+  // WorkOS has its own parameter `provider`, which clients of this service send as `workos_provider`.
   return Object.fromEntries(passed.map(([name, value]) => [name === 'workos_provider' ? 'provider' : name, value]))
 }
 
@@ -111,15 +111,15 @@ function toCodeChallenge(codeVerifier: string): string {
   return createHash('sha256').update(codeVerifier).digest('base64url')
 }
 
-/** The parameters with which the browser returns from the provider, and the verifier that the flow has kept. */
+/** The parameters of a browser that returns from the provider, and the verifier from the flow. */
 interface CodeAnswer {
   readonly code: string
-  /** Undefined for a provider that does not bind its code to a verifier. */
+  /** `undefined` if the provider does not support a code verifier. */
   readonly codeVerifier: string | undefined
   readonly userField: string | undefined
 }
 
-/** Exchanges a code (RFC 6749, section 4.1.3). The caller has checked the state. @throws Error when the provider refuses */
+/** Exchanges a code (RFC 6749, section 4.1.3). The caller has checked the state. @throws Error if the provider refuses */
 export async function exchangeCode(
   outbound: Outbound,
   { provider, account, origin }: ConfiguredProvider<OAuth2Provider>,
@@ -131,7 +131,7 @@ export async function exchangeCode(
   const requestTokens = (auth: ClientAuth): Promise<Response> =>
     authorizationCodeGrantRequest(server, client, auth, parameters, account.redirectUri, codeVerifier ?? nopkce, {
       [customFetch]: outboundFetch(outbound, origin),
-      // A setting of the operator may use http. URLs from the database must be https (reference: Outbound calls).
+      // URLs from the operator's settings may use http. URLs from the database must use https (reference: Outbound calls).
       [allowInsecureRequests]: origin === 'operator',
     })
   const response = await authenticate(provider.clientAuth, account.secret, requestTokens)
@@ -143,12 +143,12 @@ export async function exchangeCode(
 }
 
 const Members = z.record(z.string(), z.unknown())
-/** An optional text. Null, an empty text and another type count as missing. */
+/** Optional text. `null`, an empty text and other types count as missing. */
 const Token = z.string().min(1)
 
 /**
- * The members of an answer that count here, as RFC 6749 writes them (reference: Answers of providers). The id_token is verified
- * later, by its signature.
+ * Returns the members of an answer that are used here, as RFC 6749 defines them (reference: Answers of providers). The id_token
+ * is verified later by its signature.
  */
 function toConform({ access_token, token_type, refresh_token }: z.output<typeof Members>): object {
   return {
@@ -158,7 +158,7 @@ function toConform({ access_token, token_type, refresh_token }: z.output<typeof 
   }
 }
 
-/** Tries HTTP Basic first where both ways are allowed, to keep the secret out of the body. */
+/** Tries HTTP Basic first if both methods are allowed, to keep the secret out of the body. */
 async function authenticate(
   clientAuth: OAuth2Provider['clientAuth'],
   secret: string,
@@ -170,8 +170,8 @@ async function authenticate(
 }
 
 /**
- * HTTP Basic (RFC 6749, section 2.3.1), escaped as forms are. The library escapes `-` as `%2D` too, and servers that do not undo
- * that do not recognise the client.
+ * HTTP Basic (RFC 6749, section 2.3.1) with the escapes of forms. The library also escapes `-` as `%2D`, and servers that do not
+ * decode this do not recognize the client.
  */
 function basicAuth(secret: string): ClientAuth {
   return (_server, client, _body, headers) => {
@@ -184,28 +184,28 @@ function formEscape(text: string): string {
   return new URLSearchParams({ '': text }).toString().slice(1)
 }
 
-/** The address at which a browser came back, and the issuer that its answer names. */
+/** The address to which a browser returned, and the issuer in its answer. */
 export interface ReturnPlace {
-  /** The provider in `/callback/<provider>`. Undefined at `/callback`, which providers share. */
+  /** The provider in `/callback/<provider>`. `undefined` at the shared `/callback`. */
   readonly calledAt: string | undefined
-  /** The parameter `iss`. Undefined where the answer has none. */
+  /** The parameter `iss`. `undefined` if the answer has none. */
   readonly iss: string | undefined
 }
 
-/** Whether the redirect URI of a provider is its own, `/callback/<provider>`. Otherwise it is `/callback`. */
+/** Whether a provider has its own redirect URI, `/callback/<provider>`, instead of the shared `/callback`. */
 export function hasOwnCallback({ name, account }: Pick<AnyConfiguredProvider, 'name' | 'account'>): boolean {
   const [, owner] = /\/callback\/([^/]+)\/?$/.exec(new URL(account.redirectUri).pathname) ?? []
   return owner === name || owner === encodeURIComponent(name)
 }
 
-/** Whether each answer of a provider names its issuer (RFC 9207). */
+/** Whether each answer of a provider contains its issuer (RFC 9207). */
 export function namesIssuer(configured: Pick<AnyConfiguredProvider, 'provider'>): boolean {
   return configured.provider.protocol === 'oauth2' && configured.provider.promisesIss === true
 }
 
 /**
- * Refuses an answer of another provider than the asked one. A dishonest provider may have sent its visitor on to an honest one
- * with the `state` of its own flow (RFC 9207, section 1).
+ * Refuses an answer from another provider than the requested one. A malicious provider may have redirected its user to an honest
+ * provider with the `state` of its own flow (RFC 9207, section 1).
  */
 export function requireOwnAnswer(configured: AnyConfiguredProvider, { calledAt, iss }: ReturnPlace): void {
   const isAtOwnPlace = calledAt === (hasOwnCallback(configured) ? configured.name : undefined)
@@ -215,8 +215,8 @@ export function requireOwnAnswer(configured: AnyConfiguredProvider, { calledAt, 
 }
 
 /**
- * Whether an issuer is the provider's. A provider without OpenID Connect states no issuer. There the authorization endpoint must
- * be below it, as it is at all known servers.
+ * Whether an issuer belongs to the provider. Without OpenID Connect, no issuer is known. The authorization endpoint must then be
+ * below the issuer's URL, as at all known servers.
  */
 function isIssuerOf({ idTokens, authorizeUrl }: OAuth2Provider, iss: string): boolean {
   if (idTokens !== undefined) return idTokens.keysOf(iss) !== undefined

@@ -16,14 +16,14 @@ export interface CustomProvider {
 
 const ROWS_MAX = 1_000
 
-/** Lists providers of a type, or of all types, in the order of their identifiers, enabled or not. */
+/** Lists providers of one type or of all types, enabled and disabled, sorted by identifier. */
 export async function listCustomProviders(db: Db, type: string | undefined): Promise<readonly CustomProvider[]> {
   const query = db.selectFrom('custom_oauth_providers').selectAll().orderBy('identifier').limit(ROWS_MAX)
   const rows = await (type === undefined ? query : query.where(sql`settings ->> 'provider_type'`, '=', type)).execute()
   return rows.map(toCustomProvider)
 }
 
-/** Finds a provider by its identifier, also a disabled one; undefined where there is none. Its secret stays encrypted. */
+/** Finds a provider by its identifier, enabled or not. `undefined` if there is none. Its secret stays encrypted. */
 export async function findCustomProvider(db: Db, identifier: string): Promise<CustomProvider | undefined> {
   const row = await db
     .selectFrom('custom_oauth_providers')
@@ -37,7 +37,7 @@ export async function getCustomProvider(db: Db, identifier: string): Promise<Cus
   return requireProvider(await findCustomProvider(db, identifier))
 }
 
-/** Counts the providers, and keeps others from adding one until the transaction ends. */
+/** Counts the providers, and blocks insertions by other transactions until this transaction ends. */
 export async function countLockedProviders(trx: Trx): Promise<number> {
   await sql`LOCK TABLE ${sql.table('custom_oauth_providers')} IN SHARE ROW EXCLUSIVE MODE`.execute(trx)
   const { count } = await trx
@@ -47,7 +47,7 @@ export async function countLockedProviders(trx: Trx): Promise<number> {
   return Number(count)
 }
 
-/** Inserts a provider. Call it after `countLockedProviders`, whose lock keeps the limit. */
+/** Inserts a provider. Call it after `countLockedProviders`, whose lock enforces the limit. */
 export async function insertCustomProvider(
   trx: Trx,
   provider: Pick<CustomProvider, 'id' | 'identifier' | 'secret' | 'settings'>,
@@ -62,7 +62,7 @@ export async function insertCustomProvider(
   return toCustomProvider(row)
 }
 
-/** Changes a provider. @returns undefined when another request has changed it since it was read */
+/** Changes a provider. @returns `undefined` if another request has changed it since it was read */
 export async function updateCustomProvider(
   db: Db,
   { id, updatedAt }: Pick<CustomProvider, 'id' | 'updatedAt'>,
@@ -74,7 +74,7 @@ export async function updateCustomProvider(
     .set({
       client_secret: changed.secret,
       settings: { ...changed.settings },
-      // Always later than before, even if the clock has not moved.
+      // Always later than the previous value, even if the clock has not advanced.
       updated_at: sql<string>`greatest(${at}::timestamptz, updated_at + interval '1 microsecond')`,
     })
     .where('id', '=', id)
@@ -85,8 +85,8 @@ export async function updateCustomProvider(
 }
 
 /**
- * Deletes a provider, and keeps the meaning of its subjects: its identities stay, but nobody can sign in by them.
- * @returns its id
+ * Deletes a provider and records the meaning of its subjects. Its identities stay, but nobody can sign in by them.
+ * @returns the id of the provider
  */
 export async function deleteCustomProvider(trx: Trx, identifier: string): Promise<string> {
   const query = trx.deleteFrom('custom_oauth_providers').where('identifier', '=', identifier)
@@ -97,14 +97,14 @@ export async function deleteCustomProvider(trx: Trx, identifier: string): Promis
   return id
 }
 
-/** Finds the meaning of the subjects of a provider, and keeps it until the transaction ends. Undefined where there is none. */
+/** Returns the meaning of a provider's subjects, locked until the transaction ends. `undefined` if there is no provider. */
 export async function lockSubjects(trx: Trx, identifier: string): Promise<Subjects | undefined> {
   const query = trx.selectFrom('custom_oauth_providers').selectAll().where('identifier', '=', identifier)
   const row = await query.forShare().executeTakeFirst()
   return row && subjectsOf(toCustomProvider(row).settings)
 }
 
-/** Finds the meaning of the subjects of a deleted provider; undefined where this service has deleted none of the identifier. */
+/** Returns the meaning of a deleted provider's subjects. `undefined` if this service has deleted no such provider. */
 export async function findDeletedSubjects(db: Db, identifier: string): Promise<Subjects | undefined> {
   const query = db.selectFrom('deleted_providers').select(['issuer', 'subject_claim as claim'])
   return query.where('identifier', '=', identifier).executeTakeFirst()

@@ -16,7 +16,7 @@ import {
   toForeignKey,
 } from './provider.ts'
 
-/** The attributes that a claim can be mapped to. */
+/** The attributes to which claims can be mapped. */
 const ATTRIBUTES = [
   ...['sub', 'email', 'email_verified', 'name', 'full_name', 'picture', 'avatar_url'],
   ...['user_name', 'preferred_username', 'nickname'],
@@ -28,7 +28,7 @@ const ENTRIES_MAX = 100
 const Text = z.string().min(1).max(TEXT_LENGTH_MAX)
 const Address = z
   .url({ protocol: /^https$/, error: FIELD_TEXTS.notHttps })
-  // A URI is ASCII (RFC 3986): names of hosts in other letters have a form of their own.
+  // A URI is ASCII (RFC 3986). Host names in other letters need their ASCII form.
   .refine((value) => /^[!-~]*$/.test(value), { error: FIELD_TEXTS.notHttps })
   .max(TEXT_LENGTH_MAX)
   .refine((value) => !/[#@\\]/.test(value), { error: FIELD_TEXTS.urlParts })
@@ -36,17 +36,17 @@ const Address = z
 const Texts = z.array(Text).max(ENTRIES_MAX)
 const isSmall = (record: object): boolean => Object.keys(record).length <= ENTRIES_MAX
 
-/** The redirect URIs that a provider may have: its own URI, or the URI that providers share. */
+/** The redirect URIs of a provider: its own URI, or the shared URI. */
 const CALLBACKS = ['own', 'shared'] as const
 
 const OAUTH2_URLS = ['authorization_url', 'token_url', 'userinfo_url']
 const OIDC_MEMBERS = ['issuer', 'discovery_url', 'id_token_signed_response_alg']
 const OAUTH2_ONLY = 'For a provider of the type oauth2'
 
-/** HS256: the secret of the client may sign id_tokens. RS256: only the keys of the provider do. */
+/** HS256: the client secret may sign id_tokens. RS256: only the provider's keys may sign them. */
 const TOKEN_ALGORITHMS = ['HS256', 'RS256'] as const
 
-/** The members that a change may have (reference: Custom providers). */
+/** The allowed members of a change (reference: Custom providers). */
 export const CustomProviderChanges = z.object({
   name: Text.max(120).optional(),
   client_id: Text.optional(),
@@ -100,7 +100,7 @@ export const NewCustomProvider = CustomProviderChanges.extend({
 
 export type NewCustomProvider = z.output<typeof NewCustomProvider>
 
-/** The members of a provider of one type, for the API document alone. */
+/** The members of a provider of one type, only for the OpenAPI document. */
 function ofType(type: string, required: readonly string[], refused: readonly string[]) {
   const members = refused.map((name) => [name, { type: 'null' }])
   return {
@@ -119,13 +119,13 @@ const common = {
   enabled: z.boolean().default(true),
   email_optional: z.boolean().default(false),
   skip_nonce_check: z.boolean().default(false),
-  // Rows without it were written when all providers shared one address.
+  // Rows without this member are from releases in which all providers shared one address.
   callback: z.enum(CALLBACKS).default('shared'),
   attribute_mapping: z.partialRecord(z.enum(ATTRIBUTES), Text).default({}),
   authorization_params: z.record(z.string(), z.string()).default({}),
 }
 
-/** The settings of a provider as stored: every member, and the metadata of an OpenID provider. */
+/** The stored settings of a provider: every member, plus the metadata of an OpenID provider. */
 export const CustomProviderSettings = z.discriminatedUnion('provider_type', [
   z.object({
     provider_type: z.literal('oauth2'),
@@ -147,17 +147,17 @@ export const CustomProviderSettings = z.discriminatedUnion('provider_type', [
 
 export type CustomProviderSettings = z.output<typeof CustomProviderSettings>
 
-/** The claim of a custom provider for each member of the profile, by name or JSON pointer. */
+/** The claim for each member of the profile at a custom provider, by name or JSON pointer. */
 type AttributeMapping = CustomProviderSettings['attribute_mapping']
 
-/** The prefix of every custom provider's identifier. No fixed provider has it. */
+/** The prefix of custom providers' identifiers. No fixed provider has it. */
 export const CUSTOM_PREFIX = 'custom:'
 
 type Attribute = keyof AttributeMapping
 
 /**
- * The profile of a user at a custom provider, from the claims of one answer, or of several about the same user. A later source
- * fills the members that an earlier source lacks.
+ * Returns the profile of a user at a custom provider, from the claims of one or several answers about this user. Later answers
+ * fill members that earlier answers lack.
  */
 export function toCustomProfile(
   settings: CustomProviderSettings,
@@ -179,19 +179,19 @@ export function toCustomProfile(
     userName: read('user_name'),
     preferredUsername: read('preferred_username'),
     nickname: read('nickname'),
-    // supabase/auth has none where a custom provider sends none of those that are allowed.
+    // Like supabase/auth, omit the member if a custom provider sends none of the allowed claims.
     ...(custom.length > 0 && { customClaims: Object.fromEntries(custom) }),
   }
 }
 
-/** Whether claims name an address, and say whether it is verified. */
+/** Whether claims contain an address and state whether it is verified. */
 function describesEmail({ attribute_mapping: mapping }: CustomProviderSettings, claims: IdTokenClaims): boolean {
   return readAttribute(mapping, claims, 'email') !== undefined && readVerified(mapping, claims) !== undefined
 }
 
 /**
- * The address, and whether the answer that names it vouches for it. An answer that names no address, or the
- * same one, may complete an answer that says nothing of the verification.
+ * Returns the address, and whether an answer verifies it. If the answer with the address does not state this, another answer may
+ * do so, unless it contains a different address.
  */
 function toEmail(mapping: AttributeMapping, parts: readonly IdTokenClaims[]): ListedEmail {
   const from = parts.findIndex((claims) => readAttribute(mapping, claims, 'email') !== undefined)
@@ -200,7 +200,7 @@ function toEmail(mapping: AttributeMapping, parts: readonly IdTokenClaims[]): Li
   if (from === -1 || email === undefined) return { email: undefined, isVerified: false }
   const vouching = [carrier, ...later].filter((claims) => {
     const own = findClaim(mapping, claims, 'email') ?? ''
-    // A value that is no text, such as a list, may name another address.
+    // A value that is not text, such as a list, may contain another address.
     return own === '' || lowerAToZ(readAttribute(mapping, claims, 'email') ?? '') === lowerAToZ(email)
   })
   return { email, isVerified: findFirst(vouching, (claims) => readVerified(mapping, claims)) === true }
@@ -214,14 +214,14 @@ function findFirst<Part, Found>(parts: readonly Part[], find: (part: Part) => Fo
   return undefined
 }
 
-/** An attribute as text, also of a number or a boolean. Undefined where it is missing or empty. */
+/** Returns an attribute, number or boolean as text. `undefined` if it is missing or empty. */
 function readAttribute(mapping: AttributeMapping, claims: IdTokenClaims, name: Attribute): string | undefined {
   const value = findClaim(mapping, claims, name)
   const isText = ['string', 'number', 'boolean'].includes(typeof value) || value instanceof InexactNumber
   return isText && value !== '' ? String(value) : undefined
 }
 
-/** Whether an answer calls its address verified. Undefined where it says nothing. A text, such as `true`, says nothing. */
+/** Whether an answer states that its address is verified. `undefined` if it has no boolean. The text `true` does not count. */
 function readVerified(mapping: AttributeMapping, claims: IdTokenClaims): boolean | undefined {
   const value = findClaim(mapping, claims, 'email_verified')
   return typeof value === 'boolean' ? value : undefined
@@ -245,13 +245,13 @@ function resolvePointer(document: unknown, pointer: string): unknown {
   )
 }
 
-/** The meaning of the subjects of a provider: the issuer within which they are unique, and the claim that they are. */
+/** The meaning of a provider's subjects: the issuer in which they are unique, and the claim that contains them. */
 export interface Subjects {
   readonly issuer: string
   readonly claim: string
 }
 
-/** The issuer of a custom provider, or the origin that answers who has signed in. */
+/** The issuer of a custom provider, or the origin of its userinfo endpoint. */
 export function customIssuerOf(settings: CustomProviderSettings): string {
   return settings.provider_type === 'oidc' ? settings.discovery_document.issuer : new URL(settings.userinfo_url).origin
 }
@@ -265,7 +265,7 @@ export function sharesSubjects(one: Subjects, other: Subjects): boolean {
   return one.issuer === other.issuer && one.claim === other.claim
 }
 
-/** Refuses settings by which the subjects of identities would be other people. */
+/** Refuses settings by which the subjects of existing identities would belong to other people. */
 export function refuseOtherSubjects(): never {
   throw customProviderInUse()
 }
@@ -274,18 +274,18 @@ export interface ConfiguredProvider<Kind extends OAuth2Provider | OAuth1Provider
   readonly name: string
   readonly provider: Kind
   readonly account: ClientAccount
-  /** The accepted audiences of id_tokens: the client id of the account, and the client ids of other apps. */
+  /** The accepted audiences of id_tokens: the account's client id, and the client ids of other apps. */
   readonly clientIds: readonly string[]
-  /** Whether a user may have no email address. */
+  /** Whether a user may lack an email address. */
   readonly emailOptional: boolean
   readonly checksNonce: boolean
-  /** The origin of the URLs of the provider: `operator` for settings and the source code, `data` for the database. */
+  /** The source of the provider's URLs: `operator` for settings and source code, `data` for the database. */
   readonly origin: 'operator' | 'data'
-  /** The meaning of the subjects of a custom provider, which an admin may change during a sign-in. */
+  /** The meaning of a custom provider's subjects, which an admin may change during a sign-in. */
   readonly subjects?: Subjects
 }
 
-/** A provider with the service's account there. `protocol` distinguishes OAuth 2.0 from OAuth 1.0a. */
+/** A provider with the service's account at it. `protocol` distinguishes OAuth 2.0 from OAuth 1.0a. */
 export type AnyConfiguredProvider = ConfiguredProvider<OAuth2Provider> | ConfiguredProvider<OAuth1Provider>
 
 export function isOAuth1(configured: AnyConfiguredProvider): configured is ConfiguredProvider<OAuth1Provider> {
@@ -295,7 +295,7 @@ export function isOAuth1(configured: AnyConfiguredProvider): configured is Confi
 type Oidc = Extract<CustomProviderSettings, { provider_type: 'oidc' }>
 const Claims = z.record(z.string(), z.unknown())
 
-/** The service's account at a custom provider, with its secret in the clear. */
+/** The service's account at a custom provider, with its secret as clear text. */
 interface CustomAccount {
   readonly identifier: string
   readonly settings: CustomProviderSettings
@@ -303,7 +303,7 @@ interface CustomAccount {
   readonly externalUrl: string
 }
 
-/** A custom provider in the form of a fixed one. Its URLs are data, so they must be https. */
+/** Returns a custom provider in the form of a fixed one. Its URLs are data, so they must use https. */
 export function defineCustomProvider(account: CustomAccount): ConfiguredProvider<OAuth2Provider> {
   const { identifier, settings, secret } = account
   return {
@@ -318,7 +318,7 @@ export function defineCustomProvider(account: CustomAccount): ConfiguredProvider
   }
 }
 
-/** The redirect URI of a custom provider. It is the service's own, so that an admin cannot send codes elsewhere. */
+/** Returns the redirect URI of a custom provider. Admins cannot choose it, so they cannot redirect codes. */
 export function redirectUriOf({ identifier, settings, externalUrl }: Omit<CustomAccount, 'secret'>): string {
   const shared = `${externalUrl.replace(/\/$/, '')}/callback`
   return settings.callback === 'own' ? `${shared}/${identifier}` : shared
@@ -361,24 +361,24 @@ function defineOidc(settings: Oidc, secret: string): OAuth2Provider {
   }
 }
 
-/** Takes the profile from the id_token, and asks the provider if the token does not say whether the email is verified. */
+/** Reads the profile from the id_token. Calls the provider only if the token does not state whether the email is verified. */
 async function readProfile(settings: Oidc, { getClaims, idTokenClaims }: ProviderApi): Promise<ExternalProfile> {
   const claims = await idTokenClaims()
   const { userinfo_endpoint: userinfo } = settings.discovery_document
   if (userinfo === undefined || describesEmail(settings, claims)) return toCustomProfile(settings, [claims])
   const profile = await getClaims(userinfo)
   const [asked, described] = [claims, profile].map(({ sub }) => toForeignKey(sub))
-  // Otherwise the answer may be about another user (OpenID Connect Core, section 5.3.2).
+  // The answer must not be about another user (OpenID Connect Core, section 5.3.2).
   if (asked === undefined || asked !== described) throw new Error('the profile is of another user than the id_token')
   return toCustomProfile(settings, [claims, profile])
 }
 
-/** The shortest secret whose guesses take longer than a token is worth (RFC 7518, section 3.2). */
+/** The shortest secret that is long enough against guessing (RFC 7518, section 3.2). */
 const HMAC_BYTES_MIN = 32
 
 /**
- * The secret that may sign id_tokens, where the metadata or the operator say that the provider uses it. The client must have a
- * long secret of its own, which no app holds.
+ * Returns the secret that may sign id_tokens, if the metadata or the operator state that the provider uses it. The client must
+ * have its own long secret, which no app has.
  */
 function findTokenSecret(settings: Oidc, secret: string): IdTokenRules['secret'] {
   const { discovery_document: metadata, id_token_signed_response_alg: chosen, client_id: clientId } = settings

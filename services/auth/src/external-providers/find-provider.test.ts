@@ -7,7 +7,7 @@ const TENANT = '72f988bf-86f1-41af-91ab-2d7cd011db47'
 const OTHER = '11111111-2222-3333-4444-555555555555'
 const MICROSOFT = 'https://login.microsoftonline.com'
 
-/** A provider whose URL is set. */
+/** Returns a provider with this URL setting. */
 function withUrl(name: ProviderName, url: string | undefined) {
   const config = {
     enabled: true,
@@ -25,7 +25,7 @@ function withUrl(name: ProviderName, url: string | undefined) {
   return configured
 }
 
-/** The addresses of a provider: where a browser goes, and what this service calls until an answer is missing. */
+/** Returns the addresses of a provider: the browser's first, then those that this service calls until an answer is missing. */
 async function addressesOf(name: ProviderName, url: string | undefined): Promise<readonly string[]> {
   const configured = withUrl(name, url)
   const called: string[] = []
@@ -45,7 +45,7 @@ async function addressesOf(name: ProviderName, url: string | undefined): Promise
   return [provider.authorizeUrl, provider.tokenUrl, ...called]
 }
 
-/** Whether azure takes the id_tokens of an issuer, by its URL. */
+/** Whether azure with this URL setting accepts id_tokens of an issuer. */
 const azureTakes = (url: string | undefined, issuer: string): boolean => {
   const configured = withUrl('azure', url)
   return !isOAuth1(configured) && configured.provider.idTokens?.keysOf(issuer) !== undefined

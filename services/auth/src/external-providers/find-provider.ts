@@ -46,7 +46,7 @@ export interface FindProviderDeps {
   readonly encryptionKeys: EncryptionKeys
 }
 
-/** Finds an enabled provider, fixed or custom, by name; undefined for any other. @throws Error when its secret does not open */
+/** Finds an enabled provider, fixed or custom, or `undefined`. @throws Error if its secret cannot be decrypted */
 export async function findProvider(deps: FindProviderDeps, name: string): Promise<AnyConfiguredProvider | undefined> {
   const { external, server } = deps.config
   if (!name.startsWith(CUSTOM_PREFIX)) return builtInProviders(external).find((provider) => provider.name === name)
@@ -82,17 +82,17 @@ const DEFINITIONS: Readonly<Record<ProviderName, DefineProvider | DefineProvider
   workos,
 }
 
-/** The fixed providers that the settings switch on. */
+/** Returns the fixed providers that the settings enable. */
 export function builtInProviders({ providers }: Pick<ExternalConfig, 'providers'>): readonly AnyConfiguredProvider[] {
   return [...providers].flatMap(([name, config]) => configure(name, config) ?? [])
 }
 
-/** The issuer of a provider's id_tokens, whether the provider is switched on or not. */
+/** Returns the issuer of a provider's id_tokens, whether the provider is enabled or not. */
 export function issuerOf(name: ProviderName): string {
   return DEFINITIONS[name](NO_ACCOUNT).issuer
 }
 
-/** Whether users can sign in by id_tokens of a provider, where it is switched on. */
+/** Whether users can sign in by id_tokens of a provider, if it is enabled. */
 export function takesIdTokens(name: ProviderName): boolean {
   const provider = DEFINITIONS[name](NO_ACCOUNT)
   return provider.protocol === 'oauth2' && provider.idTokens !== undefined
@@ -103,7 +103,7 @@ const NO_ACCOUNT = { clientId: '', secret: '', redirectUri: '', baseUrl: '' }
 function configure(name: ProviderName, config: ProviderConfig): AnyConfiguredProvider | undefined {
   const { enabled, clientIds, secret, redirectUri, url = '', emailOptional, checksNonce } = config
   const [clientId] = clientIds
-  // The service does not start with an enabled provider that lacks one of these.
+  // The service does not start if an enabled provider lacks one of these.
   if (!enabled || clientId === undefined || secret === undefined || redirectUri === undefined) return undefined
   const account = {
     clientId,
@@ -129,8 +129,8 @@ export interface CompleteSettingsDeps {
 type WantedSettings = CustomProviderChanges & Pick<CustomProviderSettings, 'provider_type'>
 
 /**
- * Checks the members that a type of provider needs, and adds the defaults. Fetches the metadata of an OpenID provider, also where
- * `wanted` has older ones.
+ * Checks the members that a type of provider needs, and adds the defaults. Fetches the metadata of an OpenID provider, even if
+ * `wanted` contains older metadata.
  */
 export async function completeSettings(
   { outbound }: CompleteSettingsDeps,
@@ -166,8 +166,8 @@ interface Named {
 }
 
 /**
- * Warns of custom providers at `/callback` beside a provider whose answers name no issuer (reference: Custom providers): who runs
- * one could use its flow for an answer of the other. Empty where nothing is shared.
+ * Warns about providers that share `/callback` if the answers of one contain no issuer (reference: Custom providers). The
+ * operator of one provider could use its flow for an answer of the other. Empty if nothing is shared.
  */
 export function warnOfSharedCallback(
   { external, server }: Pick<AuthConfig, 'external' | 'server'>,

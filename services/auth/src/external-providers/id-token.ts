@@ -6,7 +6,7 @@ import { equalSecrets } from '../secrets/encrypted-secret.ts'
 import type { KeySets } from './key-sets.ts'
 import { type IdTokenClaims, type IdTokenRules, parseForeignJson } from './provider.ts'
 
-/** An id_token whose signature, issuer, audience and times are valid. Its nonce has not been compared yet. */
+/** An id_token with a valid signature, issuer, audience and times. Its nonce is not checked yet. */
 export interface VerifiedIdToken {
   readonly claims: IdTokenClaims
   readonly alg: string
@@ -14,19 +14,19 @@ export interface VerifiedIdToken {
 
 interface Expected {
   readonly rules: Pick<IdTokenRules, 'keysOf' | 'secret'>
-  /** Our client ids. The token must be for one of them. */
+  /** The client ids of this service. The token must be for one of them. */
   readonly audiences: readonly string[]
   readonly now: Date
 }
 
-/** Asymmetric algorithms only. With `none` others could sign a token. */
+/** Only asymmetric algorithms. With `none`, anybody could make a token. */
 const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519']
 const LEEWAY_SECONDS = 30
-/** HMAC by the secret of the client, where a provider uses it. */
+/** HMAC with the client secret, for providers that use it. */
 const SECRET_ALGORITHM = 'HS256'
 /**
- * The types that a header may name. The same keys sign other tokens, such as access tokens and logout tokens (RFC 8725, section
- * 3.11). A type with a parameter is no such token.
+ * The allowed types in a header. The same keys sign other tokens, such as access tokens and logout tokens (RFC 8725, section
+ * 3.11). A type with a parameter is not allowed.
  */
 const TYPES: ReadonlySet<string> = new Set(['jwt', 'application/jwt', 'jose'])
 
@@ -41,8 +41,8 @@ export class KeysUnavailable extends Error {
 }
 
 /**
- * Verifies an id_token (OpenID Connect Core, section 3.1.3.7). The issuer in the token only chooses among the provider's issuers,
- * and the token must be signed by the keys of that issuer. A secret counts only for a token that names no key.
+ * Verifies an id_token (OpenID Connect Core, section 3.1.3.7). The issuer in the token only selects one of the provider's
+ * issuers, and the keys of this issuer must have signed the token. A secret is used only for a token without a key id.
  * @throws ForeignAudience, KeysUnavailable, Error
  */
 export async function verifyIdToken(
@@ -63,7 +63,7 @@ export async function verifyIdToken(
 }
 
 /**
- * Reads a signed answer of a userinfo endpoint (OpenID Connect Core, section 5.3.2). Issuer and audience may be missing there.
+ * Verifies a signed userinfo answer (OpenID Connect Core, section 5.3.2). Its issuer and audience may be missing.
  * @throws ForeignAudience, KeysUnavailable, Error
  */
 export async function verifyUserinfo(
@@ -81,7 +81,7 @@ export async function verifyUserinfo(
 interface Verification {
   readonly rules: Expected['rules']
   readonly options: JWTVerifyOptions
-  /** The issuer of a token that names none. Undefined: the token must name one. */
+  /** The issuer of a token without one. If `undefined`, the token must contain its issuer. */
   readonly issuer?: string | undefined
 }
 
@@ -92,7 +92,7 @@ async function verify(
 ): Promise<{ alg: string }> {
   const jose = await import('jose')
   const { iss } = jose.decodeJwt(token)
-  // The library replaces bytes that are not UTF-8, so a claim would be another than the issuer has signed.
+  // The library replaces bytes that are not UTF-8, so claims could differ from those that the issuer has signed.
   if (!isUtf8(Buffer.from(token.split('.')[1] ?? '', 'base64url'))) throw new Error('the token is not UTF-8')
   const chosen = iss ?? issuer
   const source = chosen === undefined ? undefined : rules.keysOf(chosen)
@@ -114,7 +114,7 @@ async function verify(
 }
 
 function classify({ errors }: typeof import('jose'), error: unknown): Error {
-  // Failures to fetch the keys. All other errors are about the token.
+  // Codes of failures to fetch keys. All other errors are about the token.
   const outages: readonly string[] = [errors.JOSEError.code, errors.JWKSTimeout.code, errors.JWKSInvalid.code]
   if (!(error instanceof errors.JOSEError) || outages.includes(error.code)) {
     return new KeysUnavailable(error instanceof Error ? error.message : 'no keys')
@@ -123,21 +123,21 @@ function classify({ errors }: typeof import('jose'), error: unknown): Error {
   return isForeign ? new ForeignAudience(error.message) : error
 }
 
-/** Reads the claims of a token that is verified. The library has rounded its numbers. */
+/** Reads the claims of a verified token again, because the library rounds numbers. */
 function readClaims(idToken: string): IdTokenClaims {
   const [, payload = ''] = idToken.split('.')
   return z.record(z.string(), z.unknown()).parse(parseForeignJson(Buffer.from(payload, 'base64url').toString()))
 }
 
-/** Whether a token was requested with this nonce. The claim holds the SHA-256 of the nonce, in hexadecimal. */
+/** Whether a token was requested with this nonce. The claim is the SHA-256 of the nonce in hexadecimal. */
 export function matchesNonce(claim: unknown, nonce: string): boolean {
   return typeof claim === 'string' && equalSecrets(hash('sha256', nonce), claim)
 }
 
 /**
  * Whether an access token was issued with an id_token (OpenID Connect Core, section 3.1.3.6). The claim is the left half of the
- * hash of the access token, by the algorithm of the signature.
- * @param alg from the header. `EdDSA`, which names no size, stands for Ed25519
+ * access token's hash, by the algorithm of the signature.
+ * @param alg from the header. `EdDSA`, which states no size, means Ed25519
  */
 export function matchesAccessToken(claim: unknown, accessToken: string, alg: string): boolean {
   const digest = hash(`sha${/\d{3}$/.exec(alg)?.[0] ?? '512'}`, accessToken, 'buffer')

@@ -18,7 +18,7 @@ describe('keys of a provider', () => {
   let provider: StubProvider
   let keySets: KeySets
   beforeEach(async () => {
-    // The library reads the clock by itself.
+    // The library reads the system clock.
     vi.useFakeTimers({ toFake: ['Date'] })
     atMs(0)
     answer = { body: jwks }
@@ -29,7 +29,7 @@ describe('keys of a provider', () => {
       await provider.close()
     }
   })
-  /** The subject of a token, or the code of its refusal. */
+  /** Returns the subject of a token, or the error code of its refusal. */
   const verify = async (each: string) => {
     try {
       return (await jwtVerify(each, await keySets.find({ jwksUrl: provider.url }))).payload.sub
@@ -37,7 +37,7 @@ describe('keys of a provider', () => {
       return error instanceof Error && 'code' in error ? error.code : error
     }
   }
-  /** The outcomes of tokens with unknown keys, one after the other and then at the same time. */
+  /** Verifies tokens with unknown keys, first one after the other and then at the same time. */
   const verifyStrangers = async () => {
     const inTurn: unknown[] = []
     for (const each of strangers) inTurn.push(await verify(each))

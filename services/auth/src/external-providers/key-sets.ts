@@ -5,16 +5,16 @@ import { LRUCache } from 'lru-cache'
 import { customFetch, discoveryRequest, processDiscoveryResponse } from 'oauth4webapi'
 import { z } from 'zod'
 
-/** The place of the public keys of an issuer. */
+/** The location of an issuer's public keys. */
 export type KeySource =
   | { readonly jwksUrl: string; readonly origin?: 'operator' | 'data' }
-  /** The issuer whose metadata name the URL. */
+  /** The issuer whose metadata contain the URL. */
   | { readonly discoveredAt: string }
 
 /**
- * The public keys of providers, kept for an hour. For an unknown key they are fetched again, at most every half minute. After a
- * failure nothing is fetched for five seconds: any client may send tokens of a provider that is unreachable. Callers take this
- * type; `deps.ts` builds the real one, which calls the providers.
+ * The public keys of providers, cached for an hour. For an unknown key they are fetched again, at most every half minute. After a
+ * failure, nothing is fetched for five seconds, because any client may send tokens of an unreachable provider. Callers use this
+ * type. `deps.ts` creates the real one, which calls the providers.
  */
 export interface KeySets {
   find(source: KeySource): Promise<JWTVerifyGetKey>
@@ -22,12 +22,12 @@ export interface KeySets {
 
 const LIFETIME_MS = 3_600_000
 const TIMEOUT_MS = 10_000
-/** After a failure, the same URL is not asked again for so long. */
+/** After a failure, the same URL is not called for this time. */
 const PAUSE_MS = 5_000
-/** Each tenant of Azure has its own keys. */
+/** Large enough for Azure, where each tenant has its own keys. */
 const SETS_MAX = 500
 
-/** Keys are read again after an hour. Origins `operator` and `data` share none: other addresses are allowed to them. */
+/** Keys expire after an hour. Origins `operator` and `data` share no keys, because they may call different addresses. */
 export function createKeySets(outbound: Outbound, now: () => Date): KeySets {
   const sets = new LRUCache<string, JWTVerifyGetKey>({ max: SETS_MAX })
   const addresses = new LRUCache<string, string>({ max: SETS_MAX, ttl: LIFETIME_MS })
@@ -64,7 +64,7 @@ export function createKeySets(outbound: Outbound, now: () => Date): KeySets {
   }
 }
 
-/** The failures of the last seconds, by address. */
+/** Stores the failures of the last seconds by address. */
 function openPauses(now: () => Date) {
   const failures = new LRUCache<string, { readonly error: unknown; readonly atMs: number }>({ max: SETS_MAX })
   return {
@@ -76,11 +76,11 @@ function openPauses(now: () => Date) {
   }
 }
 
-/** The modules that are loaded when the first token is checked. */
+/** Modules that are loaded for the first token. */
 type KeyReading = Pick<typeof import('jose'), 'createLocalJWKSet' | 'errors'> &
   Pick<typeof import('@trestle/common/outbound/token-issuer.ts'), 'isWithoutKeys'>
 
-/** The library waits after a successful read, but not after a failed one. */
+/** Adds a pause after failed reads. The library pauses only after successful reads. */
 function withPauses(
   { createLocalJWKSet, errors, isWithoutKeys }: KeyReading,
   { name, keys }: { readonly name: string; readonly keys: RemoteJWKSet },
@@ -90,7 +90,7 @@ function withPauses(
     const failure = pauses.failureOf(name)
     const held = keys.jwks()
     if (failure !== undefined) {
-      // Keys that are fresh stay good. A key that is not among them may belong to a set that could not be read.
+      // Fresh keys stay valid. A missing key may belong to a set that could not be read, so report that failure.
       if (held === undefined || !keys.fresh) throw failure.error
       return createLocalJWKSet(held)(header, token).catch((error: unknown) => {
         throw error instanceof errors.JWKSNoMatchingKey ? failure.error : error
@@ -106,7 +106,7 @@ function withPauses(
 }
 
 const Endpoint = z.url({ protocol: /^https$/ })
-/** The metadata of an issuer (OpenID Connect Discovery 1.0), as far as they are used here. */
+/** The members of an issuer's metadata (OpenID Connect Discovery 1.0) that are used here. */
 export const IssuerMetadata = z.object({
   issuer: z.string(),
   authorization_endpoint: Endpoint,
@@ -121,9 +121,9 @@ export const IssuerMetadata = z.object({
 type IssuerMetadata = z.output<typeof IssuerMetadata>
 
 /**
- * Fetches the metadata of an issuer, over https only, because the URL comes from the database.
- * @param discoveryUrl where the metadata are, when not at the well-known place
- * @throws Error when the metadata cannot be fetched, are incomplete, or name another issuer
+ * Fetches the metadata of an issuer, only over https, because the URL comes from the database.
+ * @param discoveryUrl the location of the metadata, if it is not the well-known one
+ * @throws Error if the metadata cannot be fetched, are incomplete, or contain another issuer
  */
 export async function discoverMetadata(
   outbound: Outbound,

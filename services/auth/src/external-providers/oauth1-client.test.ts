@@ -1,10 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { oauth1Header } from './oauth1-client.ts'
 
-/**
- * The example of Twitter's document "Creating a signature", in its two versions; the parameters of its body are in the query
- * here.
- */
+/** The example of Twitter's document "Creating a signature" in two versions. Its body parameters are in the query here. */
 const EXAMPLE = {
   method: 'POST',
   consumer: { key: 'xvz1evFS4wEEPTGEFPHBog', secret: 'kAcSOqF21Fu85e7zjz7ZN2U4ZRhfV3WpwPAoE3Z7kBw' },

@@ -14,7 +14,7 @@ export interface OAuth1Deps {
 
 export const OAuth1Token = z.object({ token: z.string().min(1), secret: z.string().min(1) }).readonly()
 
-/** A token of OAuth 1.0a and its secret. A flow keeps them encrypted, as JSON. */
+/** An OAuth 1.0a token with its secret. A flow stores them encrypted, as JSON. */
 export type OAuth1Token = z.output<typeof OAuth1Token>
 
 const NONCE_BYTES = 16
@@ -23,7 +23,7 @@ const TokenAnswer = z
   .transform(({ oauth_token: token, oauth_token_secret: secret }) => ({ token, secret }))
 const RequestTokenAnswer = z.object({ oauth_callback_confirmed: z.literal('true') })
 
-/** Asks for the request token, with which the browser goes to the provider (RFC 5849, section 2.1). */
+/** Gets the request token, with which the browser goes to the provider (RFC 5849, section 2.1). */
 export async function requestToken(
   deps: OAuth1Deps,
   configured: ConfiguredProvider<OAuth1Provider>,
@@ -36,7 +36,7 @@ export async function requestToken(
   return TokenAnswer.parse(form)
 }
 
-/** Exchanges the request token for an access token, after the user has agreed (section 2.3). */
+/** Exchanges the request token for an access token after the user has agreed (RFC 5849, section 2.3). */
 export async function exchangeVerifier(
   deps: OAuth1Deps,
   configured: ConfiguredProvider<OAuth1Provider>,
@@ -72,22 +72,22 @@ async function send(
   return response.text()
 }
 
-/** A request, and the secrets that sign it. This service signs requests itself: no maintained library signs OAuth 1.0a. */
+/** A request and the secrets that sign it. No maintained library signs OAuth 1.0a, so this service does it itself. */
 export interface SignedRequest {
   readonly method: 'GET' | 'POST'
-  /** The URL, whose query the signature covers too. */
+  /** The URL. The signature covers its query too. */
   readonly url: string
   readonly consumer: { readonly key: string; readonly secret: string }
-  /** Undefined for the first request of a sign-in. */
+  /** `undefined` for the first request of a sign-in. */
   readonly token?: { readonly token: string; readonly secret: string }
-  /** `oauth_callback` or `oauth_verifier`. */
+  /** The parameter `oauth_callback` or `oauth_verifier`. */
   readonly extra?: Readonly<Record<string, string>>
-  /** Must not repeat within a second. */
+  /** Must be unique within each second. */
   readonly nonce: string
   readonly now: Date
 }
 
-/** The header `Authorization` of a request, signed with HMAC-SHA1 (RFC 5849, section 3). */
+/** Returns the header `Authorization`, signed with HMAC-SHA1 (RFC 5849, section 3). */
 export function oauth1Header(request: SignedRequest): string {
   const { consumer, token, extra, nonce, now } = request
   const parameters: Readonly<Record<string, string>> = {
@@ -105,7 +105,7 @@ export function oauth1Header(request: SignedRequest): string {
   return `OAuth ${pairs.map(([name, value]) => `${encode(name)}="${encode(value)}"`).join(', ')}`
 }
 
-/** The signed text (section 3.4.1): method, URL without query, and all parameters in order. */
+/** The signed text (RFC 5849, section 3.4.1): method, URL without query, and all parameters in order. */
 function baseString({ method, url }: SignedRequest, parameters: Readonly<Record<string, string>>): string {
   const { origin, pathname, searchParams } = new URL(url)
   const pairs = [...searchParams, ...Object.entries(parameters)]
@@ -115,7 +115,7 @@ function baseString({ method, url }: SignedRequest, parameters: Readonly<Record<
   return [method, origin + pathname, pairs.join('&')].map(encode).join('&')
 }
 
-/** Encodes all but letters, digits, `-`, `.`, `_` and `~` (section 3.6). */
+/** Percent-encodes everything except letters, digits, `-`, `.`, `_` and `~` (RFC 5849, section 3.6). */
 function encode(text: string): string {
   return encodeURIComponent(text).replace(/[!'()*]/g, (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`)
 }

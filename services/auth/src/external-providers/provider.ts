@@ -8,33 +8,33 @@ export interface ClientAccount {
   readonly clientId: string
   readonly secret: string
   readonly redirectUri: string
-  /** The URL of the settings, without a slash at its end; empty where the provider has its usual addresses. */
+  /** The URL from the settings, without a trailing slash. Empty if the provider has its standard addresses. */
   readonly baseUrl: string
-  /** Connections and organizations of WorkOS whose email addresses count as verified. */
+  /** WorkOS connections and organizations whose email addresses count as verified. */
   readonly trustedConnections?: readonly string[]
 }
 
-/** An email address as a provider lists it, not normalised. */
+/** An email address as the provider returns it, not normalised. */
 export interface ListedEmail {
   readonly email: string | null | undefined
   readonly isVerified: boolean
-  /** Whether the provider could say that the address is verified, but does not. */
+  /** Whether the provider can state that an address is verified, but has not. */
   readonly isAssumed?: boolean
   readonly isPrimary?: boolean
 }
 
 /** A user's profile at a provider. Empty members count as absent. */
 export interface ExternalProfile {
-  /** The user's id at the provider. It is unique there, and never given to another user. */
+  /** The user's id at the provider. It is unique there, and never reused for another user. */
   readonly subject: string
-  /** Default: the issuer of the provider. */
+  /** The default is the issuer of the provider. */
   readonly issuer?: ClaimText
   readonly emails: readonly ListedEmail[]
   readonly name?: ClaimText
-  /** Default: `name`. */
+  /** The default is `name`. */
   readonly fullName?: ClaimText
   readonly picture?: ClaimText
-  /** Default: `picture`. */
+  /** The default is `picture`. */
   readonly avatarUrl?: ClaimText
   readonly userName?: ClaimText
   readonly preferredUsername?: ClaimText
@@ -44,10 +44,10 @@ export interface ExternalProfile {
 
 type ClaimText = string | null | undefined
 
-/** Claims of an id_token whose signature, issuer, audience and times are valid. */
+/** The claims of an id_token with a valid signature, issuer, audience and times. */
 export type IdTokenClaims = Readonly<Record<string, unknown>>
 
-/** The secret of a client that signs id_tokens by HS256, and the client, which must be their audience. */
+/** The secret by which a client signs id_tokens (HS256), and the client, which must be their audience. */
 interface TokenSecret {
   readonly bytes: Uint8Array
   readonly clientId: string
@@ -55,31 +55,31 @@ interface TokenSecret {
 
 /** How the id_tokens of a provider are verified. */
 export interface IdTokenRules {
-  /** The place of the keys of an issuer; undefined for an issuer that is not the provider's. */
+  /** The source of an issuer's keys, or `undefined` if the issuer does not belong to the provider. */
   keysOf(issuer: string): KeySource | undefined
-  /** A secret that may sign tokens in place of a key. Undefined where no such token counts. */
+  /** A secret that may sign tokens instead of a key. `undefined` if such tokens are not accepted. */
   readonly secret?: TokenSecret | undefined
-  /** Whether the nonce is compared in the id_token grant. */
+  /** Whether the id_token grant compares the nonce. */
   readonly nonce: 'checked' | 'not-checked'
-  /** The profile in a token. @throws Error when a claim has the wrong form */
+  /** Reads the profile in a token. @throws Error if a claim has the wrong form */
   readProfile(claims: IdTokenClaims): ExternalProfile
 }
 
-/** The result of the exchange of a code. */
+/** The provider's answer to the exchange of a code. */
 export interface Grant {
   readonly accessToken: string
-  /** Undefined where the provider gave none. */
+  /** `undefined` if the provider returned none. */
   readonly refreshToken: string | undefined
   readonly idToken: string | undefined
-  /** The whole answer of the token endpoint. */
+  /** The complete answer of the token endpoint. */
   readonly answer: Readonly<Record<string, unknown>>
-  /** The form field `user` of Apple's callback: the user's name, in JSON. */
+  /** The form field `user` of Apple's callback. It contains the user's name as JSON. */
   readonly userField: string | undefined
 }
 
-/** How a provider file reads the profile behind a grant. */
+/** The functions by which a provider file reads the profile of a grant. */
 export interface ProviderApi {
-  /** Fetches JSON with the access token. @throws Error when the answer is not 2xx, or does not match the schema */
+  /** Fetches JSON with the access token. @throws Error if the answer is not 2xx or does not match the schema */
   get<Schema extends z.ZodType>(
     url: string,
     schema: Schema,
@@ -87,40 +87,40 @@ export interface ProviderApi {
   ): Promise<z.output<Schema>>
   /**
    * Fetches the claims of a userinfo endpoint, which may be signed.
-   * @throws Error when the answer is not 2xx, is no object, or is signed by another issuer or for another audience
+   * @throws Error if the answer is not 2xx, is not an object, or is signed for another issuer or audience
    */
   getClaims(url: string): Promise<IdTokenClaims>
-  /** Verifies the id_token of the grant. @throws Error when there is none, or it is not valid */
+  /** Verifies the id_token of the grant. @throws Error if it is missing or not valid */
   idTokenClaims(): Promise<IdTokenClaims>
 }
 
 interface CommonProvider {
-  /** The `iss` of its identities. */
+  /** The `iss` of the provider's identities. */
   readonly issuer: string
   readonly authorizeUrl: string
 }
 
-/** A provider that speaks OAuth 2.0, with or without OpenID Connect. */
+/** A provider that uses OAuth 2.0, with or without OpenID Connect. */
 export interface OAuth2Provider extends CommonProvider {
   readonly protocol: 'oauth2'
   readonly tokenUrl: string
-  /** Scopes of every request. */
+  /** The scopes of every request. */
   readonly scopes: readonly string[]
-  /** Whether a client may ask for further scopes. */
+  /** Whether a client may request further scopes. */
   readonly takesScopes: boolean
   readonly clientAuth: 'basic' | 'post' | 'basic-or-post'
-  /** Whether the provider binds its code to our verifier (RFC 7636). */
+  /** Whether the provider binds its code to the service's verifier (RFC 7636). */
   readonly usesPkce: boolean
-  /** Parameters of the authorization request, unless the client gives other values. */
+  /** Default parameters of the authorization request. The client may override them. */
   readonly authorizeParams?: Readonly<Record<string, string>>
-  /** Whether the metadata of the provider promise that each answer names its issuer (RFC 9207). */
+  /** Whether the provider's metadata promise that each answer contains its issuer (RFC 9207). */
   readonly promisesIss?: boolean
-  /** Undefined for a provider without id_tokens. */
+  /** `undefined` for a provider without id_tokens. */
   readonly idTokens?: IdTokenRules
   identify(api: ProviderApi, grant: Grant): Promise<ExternalProfile>
 }
 
-/** A provider that speaks OAuth 1.0a (RFC 5849). */
+/** A provider that uses OAuth 1.0a (RFC 5849). */
 export interface OAuth1Provider extends CommonProvider {
   readonly protocol: 'oauth1a'
   readonly requestTokenUrl: string
@@ -128,12 +128,12 @@ export interface OAuth1Provider extends CommonProvider {
   identify(api: Pick<ProviderApi, 'get'>): Promise<ExternalProfile>
 }
 
-/** The export of a file of `providers/`: makes a provider from the client id and secret of the settings. */
+/** The export of a file in `providers/`. It creates a provider from the client id and secret of the settings. */
 export type DefineProvider<Kind = OAuth2Provider> = (account: ClientAccount) => Kind
 
 /**
- * A number of a JSON text that JavaScript prints in other characters: it has lost digits, or has another form. Where no key is
- * read, it counts as the number that `JSON.parse` makes of it.
+ * A number that JavaScript would print differently than the JSON text, because it has lost digits or has another form. Outside of
+ * keys, it counts as the number that `JSON.parse` returns.
  */
 export class InexactNumber {
   readonly value: number
@@ -154,8 +154,8 @@ export class InexactNumber {
 }
 
 /**
- * Parses a JSON text of a provider. `JSON.parse` rounds numbers beyond 2^53, so two users with neighbouring ids would have one.
- * Such a number becomes an `InexactNumber`.
+ * Parses a JSON text of a provider. `JSON.parse` rounds numbers beyond 2^53, so two users with adjacent ids would get the same
+ * id. Such a number becomes an `InexactNumber`.
  * @throws SyntaxError
  */
 export function parseForeignJson(text: string): unknown {
@@ -167,24 +167,24 @@ export function parseForeignJson(text: string): unknown {
   })
 }
 
-/** A whole number as its digits. `1.0` and `1e3` are refused: a provider that writes an id like that may have rounded it. */
+/** The digits of a whole number. `1.0` and `1e3` are refused, because a provider may have rounded such an id. */
 const DIGITS = /^(?:0|-?[1-9]\d*)$/
 
-/** The key of a person at a provider: a text, or the digits of a whole number. Undefined for anything else. */
+/** Returns a person's key at a provider: a text, or the digits of a whole number. Otherwise `undefined`. */
 export function toForeignKey(value: unknown): string | undefined {
   if (typeof value === 'string') return value
   const literal = value instanceof InexactNumber ? value.literal : typeof value === 'number' ? String(value) : ''
   return DIGITS.test(literal) ? literal : undefined
 }
 
-/** The id of a user where the provider documents a number. */
+/** A user id that the provider documents as a number. */
 export const NumericId = z
   .custom<number | InexactNumber>((value) => typeof value !== 'string' && toForeignKey(value) !== undefined)
   .transform((value) => toForeignKey(value) ?? '')
 
 /**
- * Describes a failure of a provider for the log, without its answer. Libraries attach answers to their errors, and an answer may
- * hold tokens.
+ * Describes a provider's failure for the log, without its answer. Libraries attach answers to their errors, and an answer may
+ * contain tokens.
  */
 export function describeFailure(error: unknown): Error {
   if (error instanceof ResponseBodyError) return new Error(`the provider answered ${error.status} ${error.error}`)
@@ -192,18 +192,18 @@ export function describeFailure(error: unknown): Error {
     const places = error.issues.map(({ path, code }) => `${path.join('.')} (${code})`)
     return new Error(`the provider answered something else than expected: ${places.join(', ')}`)
   }
-  // The message of a parser quotes its text. The message about an invalid header quotes the token in it.
+  // Replace these messages. A parser's message quotes its text, and one about an invalid header quotes the token.
   if (error instanceof SyntaxError) return new Error('the provider answered no JSON')
   if (error instanceof TypeError) return new Error('the provider answered what cannot be sent back to it')
   return new Error(error instanceof Error ? error.message : 'the provider failed')
 }
 
-/** Fails a sign-in whose provider gives no token. */
+/** Fails a sign-in because the provider returned no token. */
 export function failExchange(error: unknown): never {
   throw exchangeFailed({ cause: describeFailure(error) })
 }
 
-/** All claims except the ones that the profile holds elsewhere. */
+/** Returns all claims except those that the profile stores elsewhere. */
 export function omitClaims(
   claims: Readonly<Record<string, unknown>>,
   omitted: readonly string[],
@@ -211,26 +211,26 @@ export function omitClaims(
   return Object.fromEntries(Object.entries(claims).filter(([name]) => !omitted.includes(name)))
 }
 
-/** An address and the claim about it, a boolean or its text. Without a claim it counts as verified, by assumption. */
+/** Returns an address and its claim, a boolean or its text. Without a claim, it is assumed to be verified. */
 export function toListedEmail(email: ListedEmail['email'], verified: unknown): ListedEmail {
   const isAssumed = verified === undefined
   return { email, isVerified: isAssumed || String(verified) === 'true', isAssumed }
 }
 
-/** First and last name together; empty where neither is known. */
+/** Joins first and last name. Empty if both are unknown. */
 export function fullName(first: string | null | undefined, last: string | null | undefined): string {
   return [first, last].filter(Boolean).join(' ')
 }
 
-// The members of a profile beside the id. A member of another type than the provider documents counts as missing, so that a wrong
-// name or picture does not keep a user out (reference: Answers of providers).
+// Optional members of a profile. A member of an undocumented type counts as missing, so that a wrong name or picture does not
+// block the sign-in (reference: Answers of providers).
 
 export const Text = z.string().nullish().catch(undefined)
-/** True or false, or none. The text `true` is none. */
+/** `true`, `false` or absent. The text `true` counts as absent. */
 export const Flag = z.boolean().nullish().catch(undefined)
 export const Count = z.number().nullish().catch(undefined)
 
-/** A list without the entries of another form; empty where there is none. */
+/** A list without its malformed entries. It is empty if the list is missing. */
 export function listOf<Schema extends z.ZodType>(entry: Schema): z.ZodType<z.output<Schema>[]> {
   const readEntry = (value: unknown) => {
     const { success, data } = entry.safeParse(value)

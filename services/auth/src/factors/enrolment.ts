@@ -25,33 +25,33 @@ import { type Factor, requireFactor } from './factor.ts'
 import type { FactorWithSecrets } from './factor-repository.ts'
 
 export interface WantedFactor {
-  /** Empty where the user gives no name. */
+  /** Empty if the user gives no name. */
   readonly friendlyName: string
-  /** Only a phone factor has one. */
+  /** Only for a phone factor. */
   readonly phone: string | undefined
 }
 
-/** How many factors a user may have: AUTH_MFA_MAX_ENROLLED_FACTORS and AUTH_MFA_MAX_VERIFIED_FACTORS. */
+/** The maximum factors of a user: AUTH_MFA_MAX_ENROLLED_FACTORS and AUTH_MFA_MAX_VERIFIED_FACTORS. */
 interface FactorLimits {
   readonly enrolledFactorsMax: number
   readonly verifiedFactorsMax: number
 }
 
-/** Whether a factor may be enrolled, or why not. The order of the checks decides which error a client sees. */
+/** Whether a factor may be enrolled. The order of the checks decides which error a client gets. */
 export type EnrolmentVerdict = 'allowed' | 'phone-verified' | 'name-taken' | 'too-many' | 'needs-aal2'
 
-/** Whether a factor may become verified, or why not. */
+/** Whether an enrolled factor may become verified. */
 type ActivationVerdict = Exclude<EnrolmentVerdict, 'phone-verified' | 'name-taken'>
 
-/** Requires that a user may have one more way to prove themselves. */
+/** Requires that the user may add a factor. @throws tooManyFactors, enrolNeedsSecondFactor */
 export function requireAllowed(verdict: ActivationVerdict): void {
   if (verdict === 'too-many') throw tooManyFactors()
   if (verdict === 'needs-aal2') throw enrolNeedsSecondFactor()
 }
 
 /**
- * Whether a user may enrol a factor (reference: Enrolment). An unverified factor with the same phone does not count, because
- * the new factor replaces it. Recovery codes do not count either.
+ * Decides whether a user may enrol a factor (reference: Enrolment). Ignores an unverified factor with the same phone, because the
+ * new factor replaces it. Recovery codes do not count either.
  * @param factors all factors of the user
  * @param aal the assurance level of the session
  */
@@ -72,8 +72,8 @@ export function judgeEnrolment(
 }
 
 /**
- * Whether an enrolled factor may become verified. Since its enrolment other factors may have been verified, and a person who has
- * only the password must not add a factor beside them.
+ * Decides whether an enrolled factor may become verified. The user may have verified other factors since the enrolment. A person
+ * who has only the password must then not add another factor.
  * @param factors all factors of the user
  */
 export function judgeActivation(
@@ -86,7 +86,7 @@ export function judgeActivation(
   return verified.length > 0 && aal !== 'aal2' ? 'needs-aal2' : 'allowed'
 }
 
-/** Whether a user may make recovery codes: only in a session that a second factor has stepped up (reference: Recovery codes). */
+/** Allows recovery codes only in a session that a second factor has stepped up (reference: Recovery codes). */
 export function judgeRecoveryCodes(aal: AssuranceLevel): ActivationVerdict {
   return aal === 'aal2' ? 'allowed' : 'needs-aal2'
 }
@@ -99,7 +99,7 @@ export function refuseTakenPhone(): never {
   throw phoneFactorExists()
 }
 
-/** The types of factors that are enrolled and challenged. Recovery codes are not. */
+/** The types of factors with enrolment and challenges. Recovery codes have neither. */
 export type EnrolledType = 'totp' | 'phone' | 'webauthn'
 
 export function requireEnrolEnabled({ mfa }: Pick<AuthConfig, 'mfa'>, type: EnrolledType): void {
@@ -118,7 +118,7 @@ export function requireRecoveryCodesEnabled({ mfa }: Pick<AuthConfig, 'mfa'>): v
   if (!mfa.recoveryCodes.enrolEnabled) throw recoveryEnrolDisabled()
 }
 
-/** Requires a factor that can be challenged. Recovery codes are used without a challenge. */
+/** Requires a factor that can be challenged. Recovery codes need no challenge. */
 export function requireEnrolled<F extends Pick<Factor, 'factorType'>>(
   factor: F | undefined,
 ): F & { readonly factorType: EnrolledType } {
@@ -133,8 +133,8 @@ export function isEnrolled<F extends Pick<Factor, 'factorType'>>(
 }
 
 /**
- * Whether a factor has the secret or the address that a challenge needs. A verified WebAuthn factor without a credential was
- * inserted by SQL of others. It is not usable, because a new credential would be a second factor that nobody has shown.
+ * Whether a factor has the secret or address that a challenge needs. A verified WebAuthn factor without a credential was inserted
+ * by SQL of an application. It is not usable, because a new credential would be a second factor that nobody has proven.
  */
 export function isUsable({ factorType, status, credential }: FactorWithSecrets): boolean {
   return factorType !== 'webauthn' || status === 'unverified' || credential !== null
@@ -142,35 +142,36 @@ export function isUsable({ factorType, status, credential }: FactorWithSecrets):
 
 const SECRET_BYTES = 20
 const FORM = { algorithm: 'SHA1', digits: 6, period: 30 } as const
-/** The steps before and after the current one whose codes are accepted: clocks differ, and users type slowly. */
+/** The accepted steps before and after the current one, because clocks differ and users type slowly. */
 const SKEW_STEPS = 1
 const BASE32 = /^[A-Z2-7]+=*$/
 
-/** Generates a secret of 160 bits for an authenticator app (RFC 6238, RFC 4226 section 4), in base32 without padding. */
+/** Generates a secret of 160 bits for an authenticator app (RFC 6238, RFC 4226 section 4), in unpadded base32. */
 export function generateTotpSecret(randomBytes: RandomBytes): string {
   return new Secret({ buffer: Uint8Array.from(randomBytes(SECRET_BYTES)).buffer }).base32
 }
 
-/** The secret and the names that an authenticator app stores. The secret is base32 without padding. */
+/** The secret and the names that an authenticator app stores. The secret is in unpadded base32. */
 interface TotpAccount {
-  /** The name of the service, as the app shows it. */
+  /** The name of the service that the app shows. */
   readonly issuer: string
-  /** The name of the account: an email or a phone. */
+  /** The name of the account, an email or a phone. */
   readonly account: string
   readonly secret: string
 }
 
-/** The URI in the QR code of an authenticator app, in the Key Uri Format (reference: Enrolment). */
+/** Returns the URI for the QR code of an authenticator app, in the Key Uri Format (reference: Enrolment). */
 export function totpUri({ issuer, account, secret }: TotpAccount): string {
   const { algorithm, digits, period } = FORM
-  // The first colon ends the issuer for many apps, an escaped one too.
+  // Replace colons, because in many apps the first colon ends the issuer even if it is escaped.
   const [name, label] = [issuer, account].map((text) => encodeURIComponent(text.replaceAll(':', '-')))
   return `otpauth://totp/${name}:${label}?algorithm=${algorithm}&digits=${digits}&issuer=${name}&period=${period}&secret=${secret}`
 }
 
 /**
- * The secret of an authenticator app, in base32. SQL of others inserts it unencrypted, and supabase/auth may have encrypted it.
- * @returns undefined where it is neither, so that no code of the factor is right
+ * Returns the secret of an authenticator app, in base32. SQL of an application inserts it unencrypted, and supabase/auth may have
+ * encrypted it.
+ * @returns `undefined` if the secret is not base32, so that no code of the factor is right
  */
 export function readTotpSecret(
   { encryptionKeys }: { readonly encryptionKeys: EncryptionKeys },
@@ -181,16 +182,16 @@ export function readTotpSecret(
   return BASE32.test(opened ?? '') ? opened : undefined
 }
 
-/** The time step of a code; undefined for a code of no step near `now`. */
+/** Returns the time step of a code, or `undefined` if no step near `now` has this code. */
 export function findTotpStep(secret: string, code: string, now: Date): number | undefined {
-  // The library compares bytes, and throws for six characters that are more than six bytes.
+  // The library throws for six characters with more than six bytes, because it compares bytes.
   if (!/^[0-9]{6}$/.test(code)) return undefined
   const timestampMs = now.getTime()
   const delta = new TOTP({ ...FORM, secret }).validate({ token: code, timestamp: timestampMs, window: SKEW_STEPS })
   return delta === null ? undefined : Math.floor(timestampMs / 1_000 / FORM.period) + delta
 }
 
-/** A factor right after its enrolment. Its secret is shown this once (reference: Enrolment). */
+/** A factor right after its enrolment. The secret is shown only now (reference: Enrolment). */
 export const EnrolledFactorView = z.object({
   id: z.guid(),
   type: z.enum(['totp', 'phone', 'webauthn']),
@@ -205,7 +206,7 @@ export const EnrolledFactorView = z.object({
   phone: z.string().optional(),
 })
 
-/** The members of a factor that are shown right after its enrolment. `totpSecret` is base32; undefined for other types. */
+/** The parts of the answer to an enrolment. `totpSecret` is base32, and `undefined` for other types. */
 interface EnrolledFactorParts {
   readonly id: string
   readonly type: EnrolledType
@@ -224,19 +225,19 @@ export function viewEnrolledFactor(factor: EnrolledFactorParts): z.output<typeof
   return { ...view, totp: { qr_code: qrCodeSvg(uri), secret: totpSecret, uri } }
 }
 
-/** The white border around the code, in modules, as the standard requires. */
+/** The white border around the code, in modules. The standard requires it. */
 const BORDER = 4
 const PIXELS_PER_MODULE = 5
 
 /**
- * A QR code as an SVG, with as much error correction as fits its size. Clients put the SVG into a data URI unescaped, so it must
- * not contain `#`. @param text at most 2,953 bytes
+ * Returns a QR code as SVG, with as much error correction as its size allows. Clients put the SVG into a data URI without
+ * escaping, so it must not contain `#`. @param text at most 2,953 bytes
  */
 function qrCodeSvg(text: string): string {
   return renderSVG(text, { ecc: 'L', boostEcc: true, border: BORDER, pixelSize: PIXELS_PER_MODULE })
 }
 
-/** A set of recovery codes with its codes, which are shown this once (reference: Recovery codes). */
+/** A set of recovery codes. The codes are shown only now (reference: Recovery codes). */
 export const RecoveryCodesView = z.object({
   id: z.guid(),
   type: z.literal('recovery_code'),

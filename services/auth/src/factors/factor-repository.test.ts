@@ -32,7 +32,7 @@ async function newUser(): Promise<string> {
     .id
 }
 
-/** Stores a factor of a new user. */
+/** Creates a user and stores a factor of this user. */
 async function add(values: Omit<Parameters<typeof factorRow>[0], 'user_id'> = {}) {
   const userId = await newUser()
   return { userId, factor: await insertFactor(db, factorRow({ user_id: userId, created_at: now, ...values })) }

@@ -4,24 +4,24 @@ import type { StoredCredential } from '../passkeys/credential.ts'
 import type { EncryptedSecret } from '../secrets/encrypted-secret.ts'
 import { type Challenge, FACTOR_METHODS, type Factor, type MfaFactorsTable, type UserFactorsView } from './factor.ts'
 
-/** A factor with its secrets, which never leave the service. */
+/** A factor with its secrets, which must never leave the service. */
 export interface FactorWithSecrets extends Factor {
-  /** The secret of an authenticator app; null for other types. */
+  /** The secret of an authenticator app. `null` for other types. */
   readonly secret: EncryptedSecret | null
-  /** The secret as supabase/auth, or SQL of others, has written it: in base32, or encrypted by supabase/auth. */
+  /** The secret as supabase/auth or SQL of an application wrote it: in base32, or encrypted by supabase/auth. */
   readonly plainSecret: string | null
-  /** The credential of a WebAuthn factor that has been verified. */
+  /** The credential of a verified WebAuthn factor. */
   readonly credential: StoredCredential | null
   readonly firstShownAt: string | null
 }
 
-/** Lists all factors of a user, recovery codes too, oldest first. A user has a handful. */
+/** Lists all factors of a user, including recovery codes, oldest first. A user has only a few. */
 export async function listFactors(db: Db, userId: string): Promise<Factor[]> {
   const query = db.selectFrom('user_factors').selectAll().where('user_id', '=', userId)
   return (await query.orderBy('created_at').orderBy('id').execute()).map(toFactor)
 }
 
-/** Finds a factor of a user with its secrets; undefined for another user's factor, and for recovery codes. */
+/** Finds a factor of a user with its secrets. `undefined` for another user's factor and for recovery codes. */
 export async function findFactor(db: Db, userId: string, factorId: string): Promise<FactorWithSecrets | undefined> {
   const query = db.selectFrom('mfa_factors').selectAll().where('id', '=', factorId).where('user_id', '=', userId)
   const row = await query.executeTakeFirst()
@@ -34,7 +34,7 @@ export async function findFactor(db: Db, userId: string, factorId: string): Prom
   return row && { ...toFactor(row), secret, plainSecret, credential, firstShownAt }
 }
 
-/** Lists the WebAuthn credentials of a user. An authenticator that has one of these credentials makes no other. */
+/** Lists a user's WebAuthn credentials. An authenticator that has one of them creates no further credential. */
 export async function listFactorCredentials(db: Db, userId: string): Promise<StoredCredential[]> {
   const query = db.selectFrom('mfa_factors').select('credential').where('user_id', '=', userId)
   return (await query.execute()).flatMap((row) => row.credential ?? [])
@@ -60,7 +60,7 @@ export async function deleteExpiredFactors(trx: Db, userId: string, before: Date
 
 type MfaFactorType = Exclude<Factor['factorType'], 'recovery_code'>
 
-/** Deletes the unverified factors of a type; if `phone` is given, only those with that phone. */
+/** Deletes the unverified factors of a type. If `phone` is given, deletes only those with that phone. */
 export async function deleteUnverifiedFactors(
   trx: Db,
   {
@@ -77,17 +77,17 @@ export async function deleteUnverifiedFactors(
   await (phone === undefined ? query : query.where('phone', '=', phone)).execute()
 }
 
-/** The consecutive failures after which attempts have to wait (NIST SP 800-63B, 5.2.2). */
+/** The consecutive failures after which attempts must wait (NIST SP 800-63B, 5.2.2). */
 const FAILURES_MAX = 100
-/** The failures that a success forgives: more than an owner makes, far fewer than an attacker. */
+/** How many failures a success cancels. The owner makes fewer failures, and an attacker many more. */
 const FORGIVEN_FAILURES = 20
 
 /**
- * Counts an attempt at the codes of a factor, before it is compared. After a hundred failures one attempt is allowed in a quarter
- * of an hour. With every ten further failures that time doubles, up to a day. Others who know the password cannot lock the owner
- * out. In a network where the user has a session of aal2, only the limits of `rate-limits.ts` apply.
- * @param attempt `network`: the client's network as a text of inet; undefined: the client cannot be recognised
- * @returns false where the answer must count as wrong
+ * Counts an attempt at the codes of a factor, before the code is compared. After 100 failures, one attempt is allowed in 15
+ * minutes. With every ten further failures this time doubles, up to a day. An attacker who knows the password cannot lock the
+ * owner out: in a network where the user has a session of aal2, only the limits of `rate-limits.ts` apply.
+ * @param attempt `network` is the client's network as a text of inet, or `undefined` if it is unknown
+ * @returns `false` if the answer must count as wrong
  */
 export async function countFactorAttempt(
   db: Db,
@@ -115,10 +115,10 @@ interface ClaimedAnswer {
 }
 
 /**
- * Claims a right answer of a factor, and verifies the factor by it.
- * @param answer `step`, of a TOTP code, must be above the last accepted step, so that of concurrent requests one succeeds. A
- *   `credential` replaces only itself, and only with a higher counter (or 0, if its authenticator does not count)
- * @returns false where the answer was used before
+ * Claims a right answer of a factor, and marks the factor as verified.
+ * @param answer the `step` of a TOTP code must exceed the last accepted step, so that only one of concurrent requests succeeds. A
+ * `credential` replaces only itself, with a higher counter (or 0, if the authenticator does not count)
+ * @returns `false` if the answer was used before
  */
 export async function claimFactorAnswer(trx: Db, { id, step, credential, now }: ClaimedAnswer): Promise<boolean> {
   const { numUpdatedRows } = await trx
@@ -138,7 +138,7 @@ export async function claimFactorAnswer(trx: Db, { id, step, credential, now }: 
   return numUpdatedRows > 0n
 }
 
-/** Whether a credential may be stored: the row has none yet, or has this one with a lower counter. */
+/** A credential may be stored if the row has none, or has the same one with a lower counter. */
 function isNextUse({ id, counter }: StoredCredential): RawBuilder<boolean> {
   const stored = sql`(credential ->> 'counter')::bigint`
   const rises = counter === 0 ? sql`${stored} = 0` : sql`${stored} < ${counter}`
@@ -146,10 +146,11 @@ function isNextUse({ id, counter }: StoredCredential): RawBuilder<boolean> {
 }
 
 /**
- * Locks a factor or the recovery codes of a user, until the transaction ends. Undefined where the user has none with the id.
+ * Locks a factor or the recovery codes of a user until the transaction ends. Returns `undefined` if the user has none with this
+ * id.
  *
- * Lock order: the user, locked by the caller, then the row with the id in either table. Every change of a factor locks its user
- * first, so that two of them never wait for each other.
+ * Lock order: the user, whom the caller locks, then the row in either table. Every change of a factor locks its user first, so
+ * two changes cannot deadlock.
  */
 export async function lockFactor(trx: Trx, userId: string, factorId: string): Promise<Factor | undefined> {
   for (const table of ['mfa_factors', 'mfa_recovery_sets'] as const) {
@@ -166,25 +167,25 @@ export async function lockFactor(trx: Trx, userId: string, factorId: string): Pr
   return row && toFactor(row)
 }
 
-/** Whether a user has a verified second factor. Recovery codes do not count: they exist only beside another factor. */
+/** Whether a user has a verified second factor. Recovery codes do not count, because they need another factor. */
 export async function hasVerifiedFactor(db: Db, userId: string): Promise<boolean> {
   const query = db.selectFrom('mfa_factors').select('id').where('user_id', '=', userId).where('status', '=', 'verified')
   return (await query.limit(1).executeTakeFirst()) !== undefined
 }
 
-/** The unique index of a user and the name of a factor. Blank names do not collide. */
+/** The unique index of the user and the factor's name. Blank names do not collide. */
 export const FACTOR_NAME_KEY = 'mfa_factors_user_friendly_name_unique'
-/** The unique index of a user and the phone of a factor. */
+/** The unique index of the user and the factor's phone. */
 export const FACTOR_PHONE_KEY = 'unique_phone_factor_per_user'
 
 interface FactorUpdate {
   readonly friendlyName: string | undefined
-  /** Undefined: the phone stays. Only phone factors have one. */
+  /** If it is `undefined`, the phone stays. Only phone factors have one. */
   readonly phone: string | undefined
   readonly now: Date
 }
 
-/** @throws the violation of FACTOR_NAME_KEY or FACTOR_PHONE_KEY when another factor has the name or the phone */
+/** @throws the violation of FACTOR_NAME_KEY or FACTOR_PHONE_KEY if another factor has the name or phone */
 export async function updateFactor(
   trx: Db,
   { id, factorType }: Pick<Factor, 'id' | 'factorType'>,
@@ -203,7 +204,7 @@ export async function updateFactor(
   return toFactor(await trx.selectFrom('user_factors').selectAll().where('id', '=', id).executeTakeFirstOrThrow())
 }
 
-/** Deletes a factor. Sessions that it stepped up fall to aal1, without methods of second factors (reference: Unenrolment). */
+/** Deletes a factor. Sessions that it stepped up return to aal1 and lose second-factor methods (reference: Unenrolment). */
 export async function deleteFactor(
   trx: Trx,
   { id, factorType }: Pick<Factor, 'id' | 'factorType'>,
@@ -230,7 +231,7 @@ export async function deleteFactor(
 /** The columns of a factor without its secrets. */
 export type FactorRow = Omit<Selectable<UserFactorsView>, 'user_id'>
 
-/** Maps a row to a factor. The empty phone of a row is null. */
+/** Maps a row to a factor. An empty phone becomes `null`. */
 export function toFactor(row: FactorRow): Factor {
   return {
     id: row.id,
@@ -244,24 +245,24 @@ export function toFactor(row: FactorRow): Factor {
   }
 }
 
-/** A challenge that is about to be stored. The hash and the WebAuthn challenge are null where its type has none. */
+/** A challenge to store. The hash and the WebAuthn challenge are `null` if the type has none. */
 export interface NewChallenge {
   readonly id: string
   readonly factorId: string
-  /** The session that asks. The challenge ends with it. */
+  /** The session that requested the challenge. The challenge ends with the session. */
   readonly sessionId: string
   /** A valid IP address, or empty. */
   readonly ip: string
-  /** Null where no code was sent. */
+  /** `null` if no code was sent. */
   readonly codeHash: Buffer | null
   /** The WebAuthn challenge that an authenticator signs. */
   readonly webauthn: string | null
   readonly createdAt: Date
-  /** The microseconds that are added to the time of the challenge in the factor's row. */
+  /** The number of microseconds to add to the challenge's time in the factor's row. */
   readonly delayMicroseconds: number
 }
 
-/** The unique index that two challenges of different factors violate at the same microsecond. */
+/** This unique index is violated if two factors are challenged in the same microsecond. */
 export const CHALLENGE_MOMENT_KEY = 'mfa_factors_last_challenged_at_key'
 
 /** Stores a challenge, and its time in the factor's row. */
@@ -283,7 +284,7 @@ export async function insertChallenge(trx: Db, challenge: NewChallenge): Promise
   await trx.updateTable('mfa_factors').set({ last_challenged_at: askedAt }).where('id', '=', factorId).execute()
 }
 
-/** Finds a challenge of a factor; undefined where the factor has none with the id. @param ip the client's address */
+/** Finds a challenge of a factor, or returns `undefined` if the id is unknown. @param ip the client's address */
 export async function findChallenge(
   db: Db,
   { id, factorId, ip }: Pick<NewChallenge, 'id' | 'factorId' | 'ip'>,
@@ -308,7 +309,7 @@ export async function findChallenge(
 
 /**
  * Counts an attempt before it is compared, so that concurrent attempts cannot exceed the limit.
- * @returns how many attempts are left after it; undefined when none was left
+ * @returns the remaining attempts; `undefined` if none was left
  */
 export async function countChallengeAttempt(db: Db, id: string, attemptsMax: number): Promise<number | undefined> {
   const row = await db
@@ -321,7 +322,7 @@ export async function countChallengeAttempt(db: Db, id: string, attemptsMax: num
   return row && attemptsMax - row.guesses
 }
 
-/** Consumes a challenge. False when another request was first. */
+/** Consumes a challenge. Returns `false` if another request has consumed it before. */
 export async function claimChallenge(trx: Db, id: string, now: Date): Promise<boolean> {
   const { numUpdatedRows } = await trx
     .updateTable('mfa_challenges')
@@ -332,7 +333,7 @@ export async function claimChallenge(trx: Db, id: string, now: Date): Promise<bo
   return numUpdatedRows > 0n
 }
 
-/** Deletes a challenge that can no longer be answered. An answered challenge stays, so that a second answer is recognized. */
+/** Deletes an unanswered challenge. An answered one stays, so that a second answer is recognized. */
 export async function deleteChallenge(db: Db, id: string): Promise<void> {
   await db.deleteFrom('mfa_challenges').where('id', '=', id).where('verified_at', 'is', null).execute()
 }

@@ -5,7 +5,7 @@ import type { StoredCredential } from '../passkeys/credential.ts'
 import type { GeneratedTimestamp, Timestamp, TimestampColumn } from '../records/timestamp.ts'
 import type { EncryptedSecret } from '../secrets/encrypted-secret.ts'
 
-/** The type of a second factor, as clients name it (reference: Second factors). */
+/** The type of a second factor, as in the API (reference: Second factors). */
 export type FactorType = 'totp' | 'phone' | 'webauthn' | 'recovery_code'
 
 /** The `amr` method of a second factor, by its type (reference: Second factors). */
@@ -16,14 +16,14 @@ export const FACTOR_METHODS: Readonly<Record<FactorType, string>> = {
   recovery_code: 'mfa/recovery_code',
 }
 
-/** A second factor of a user, without its secret. A set of recovery codes has this form too, and is always verified. */
+/** A second factor of a user, without its secret. A set of recovery codes also has this form, and is always verified. */
 export interface Factor {
   readonly id: string
-  /** Null or empty where the user gave none. */
+  /** `null` or empty if the user gave no name. */
   readonly friendlyName: string | null
   readonly factorType: FactorType
   readonly status: 'unverified' | 'verified'
-  /** E.164 digits of a phone factor, null for other types. */
+  /** The E.164 digits of a phone factor. `null` for other types. */
   readonly phone: string | null
   readonly lastChallengedAt: Timestamp | null
   readonly createdAt: Timestamp
@@ -35,30 +35,30 @@ export function requireFactor<Found>(factor: Found | undefined): Found {
   return factor
 }
 
-/** A second factor, except sets of recovery codes. It has the columns of supabase/auth, and some of our own. */
+/** Second factors, except sets of recovery codes. The table has the columns of supabase/auth and further ones. */
 export interface MfaFactorsTable {
   id: string
   user_id: string
   friendly_name: string | null
   factor_type: ColumnType<Exclude<FactorType, 'recovery_code'>, string, string>
   status: ColumnType<Factor['status'], string, string>
-  /** As supabase/auth stores the secret of an authenticator app; this service does not write it. */
+  /** The secret in the format of supabase/auth. This service does not write it. */
   secret: ColumnType<string | null, never, never>
   sealed_secret: EncryptedSecret | null
   phone: string | null
   last_used_step: bigint | null
   credential: StoredCredential | null
-  /** When the factor was first shown; null while it is not verified, and where another service has verified it. */
+  /** When the user first proved the factor. `null` if it is unverified, or if another service verified it. */
   proved_at: TimestampColumn | null
   last_challenged_at: TimestampColumn | null
-  /** Wrong codes since the owner last showed the factor; a success sets it back. `guessed_at`: when the last one came. */
+  /** Wrong codes since the last proof by the owner. `guessed_at` is the time of the last one. A success lowers the number. */
   guesses: Generated<number>
   guessed_at: TimestampColumn | null
   created_at: TimestampColumn
   updated_at: TimestampColumn
 }
 
-/** The second factors that clients are shown, sets of recovery codes among them. */
+/** All second factors that clients see, including sets of recovery codes. */
 export interface UserFactorsView {
   user_id: string
   id: string
@@ -75,7 +75,7 @@ export interface UserFactorsView {
 export interface MfaChallengesTable {
   id: string
   factor_id: string
-  /** The session that asked; null for a challenge of supabase/auth. */
+  /** The session that requested the challenge. `null` for a challenge of supabase/auth. */
   session_id: string | null
   ip: string | null
   otp_hash: Buffer | null
@@ -89,16 +89,16 @@ export interface MfaRecoverySetsTable {
   id: string
   user_id: string
   friendly_name: string
-  /** Attempts since `failing_since`. */
+  /** The number of attempts since `failing_since`. */
   guesses: Generated<number>
   failing_since: TimestampColumn | null
-  /** When the codes were made. Codes that replace earlier ones keep the row. */
+  /** When the codes were created. New codes keep the row of the set. */
   codes_at: TimestampColumn
   created_at: TimestampColumn
   updated_at: TimestampColumn
 }
 
-/** One recovery code of a set, hashed. A used code keeps its row. */
+/** The hash of one recovery code. The row stays after the code is used. */
 export interface MfaRecoveryCodesTable {
   id: Generated<string>
   set_id: string
@@ -108,22 +108,22 @@ export interface MfaRecoveryCodesTable {
 
 export interface Challenge {
   readonly id: string
-  /** The hash of the code that was sent to a phone; null for other factors. */
+  /** The hash of the code that was sent to a phone. `null` for other factors. */
   readonly codeHash: Buffer | null
-  /** The WebAuthn challenge that an authenticator signs; null for other factors. */
+  /** The WebAuthn challenge that an authenticator signs. `null` for other factors. */
   readonly webauthn: string | null
   readonly isVerified: boolean
-  /** Whether the client has the address that asked for the challenge. */
+  /** Whether the client has the same address as the one that requested the challenge. */
   readonly isFromHere: boolean
   readonly createdAt: Timestamp
 }
 
-/** When a challenge expires. From that moment on it takes no answer. */
+/** The time from which a challenge accepts no answer. */
 export function challengeEnd(createdAt: Date, lifetimeSeconds: number): Date {
   return new Date(createdAt.getTime() + lifetimeSeconds * 1_000)
 }
 
-/** Whether a challenge may be answered (reference: Proof of a factor). The order decides which error a client sees. */
+/** Whether a challenge may be answered (reference: Proof of a factor). The order of the checks decides the client's error. */
 export function judgeChallenge(
   challenge: Challenge,
   now: Date,
@@ -147,7 +147,9 @@ export function requireFriendlyName(name: string): string {
   throw friendlyNameTooLong({ max: NAME_LENGTH_MAX })
 }
 
-/** Checks that no other factor of the user has a name. No index can check that for recovery codes, which have their own table. */
+/**
+ * Checks that no other factor of the user has this name. An index cannot cover recovery codes, because they are in another table.
+ */
 export function requireFreeName(name: string, others: readonly Pick<Factor, 'friendlyName'>[]): void {
   if (name.trim() !== '' && others.some(({ friendlyName }) => friendlyName === name)) refuseTakenName(name)
 }

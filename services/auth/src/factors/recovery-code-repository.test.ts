@@ -14,7 +14,7 @@ describe('generateCodeSet', () => {
     const letters = Array.from({ length: 200 }, () => generateCodeSet(randomBytes).join('')).join('')
     const counts = Map.groupBy(letters, (letter) => letter)
     expect(counts.size).toBe(34)
-    // Each letter is expected 941 times, with a deviation of 30.
+    // The expected number of each letter is 941, with a standard deviation of 30.
     for (const { length } of counts.values()) expect(Math.abs(length - 941)).toBeLessThan(200)
   })
 

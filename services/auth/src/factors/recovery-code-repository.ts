@@ -7,11 +7,11 @@ import { isEnrolled } from './enrolment.ts'
 import type { Factor, MfaRecoverySetsTable } from './factor.ts'
 import { deleteFactor, listFactors, toFactor } from './factor-repository.ts'
 
-/** The attempts within `WINDOW_MS`, of all clients together (reference: Recovery codes). */
+/** The maximum attempts within `WINDOW_MS`, for all clients together (reference: Recovery codes). */
 const ATTEMPTS_MAX = 5
 const WINDOW_MS = 15 * 60_000
 
-/** Finds the recovery codes of a user, in the form of a factor. Undefined when the user has none. */
+/** Returns the recovery codes of a user in the form of a factor, or `undefined` if there are none. */
 export async function findRecoveryFactor(db: Db, userId: string): Promise<Factor | undefined> {
   const query = db.selectFrom('user_factors').selectAll().where('user_id', '=', userId)
   const row = await query.where('factor_type', '=', 'recovery_code').executeTakeFirst()
@@ -19,8 +19,8 @@ export async function findRecoveryFactor(db: Db, userId: string): Promise<Factor
 }
 
 /**
- * Lists the factors of a user that were enrolled or first shown at a time or later, oldest first. Recovery codes count by the
- * time when they were made, since codes that replace earlier ones keep the row of the set.
+ * Lists the factors of a user that were enrolled or first proven since a time, oldest first. Recovery codes count by the time of
+ * their creation, because new codes keep the row of the set.
  */
 export async function listFactorsSince(db: Db, userId: string, since: Date): Promise<Factor[]> {
   const isYoung = sql<boolean>`(created_at >= ${since}::timestamptz OR id IN (SELECT s.id
@@ -30,7 +30,7 @@ export async function listFactorsSince(db: Db, userId: string, since: Date): Pro
   return (await query.orderBy('created_at').orderBy('id').execute()).map(toFactor)
 }
 
-/** Inserts a set of recovery codes, still empty. */
+/** Inserts an empty set of recovery codes. */
 export async function insertRecoverySet(trx: Db, values: Insertable<MfaRecoverySetsTable>): Promise<Factor> {
   await trx.insertInto('mfa_recovery_sets').values(values).execute()
   return toFactor(
@@ -38,7 +38,7 @@ export async function insertRecoverySet(trx: Db, values: Insertable<MfaRecoveryS
   )
 }
 
-/** How many codes a set has, and how many of them are unused. Both are 0 where there is no such set. */
+/** Counts the codes of a set, and its unused codes. Both numbers are 0 if the set does not exist. */
 export async function countRecoveryCodes(
   db: Db,
   factorId: string,
@@ -53,7 +53,7 @@ export async function countRecoveryCodes(
     .executeTakeFirstOrThrow()
 }
 
-/** Replaces the codes of a set, and forgets wrong attempts, so that a locked set can be used again. */
+/** Replaces the codes of a set, and resets its wrong attempts, so that a locked set can be used again. */
 async function replaceRecoveryCodes(
   trx: Db,
   { factorId, hashes, now }: { readonly factorId: string; readonly hashes: readonly Buffer[]; readonly now: Date },
@@ -64,7 +64,7 @@ async function replaceRecoveryCodes(
   await forgetAttempts(trx, factorId, { codes_at: now, updated_at: now })
 }
 
-/** Counts an attempt before it is compared. @returns undefined if it is allowed, otherwise the milliseconds until the next */
+/** Counts an attempt before it is compared. Returns the milliseconds to wait, or `undefined` if it is allowed. */
 export async function countRecoveryAttempt(db: Db, factorId: string, now: Date): Promise<number | undefined> {
   const windowStart = new Date(now.getTime() - WINDOW_MS)
   const isRunning = sql<boolean>`coalesce(failing_since > ${windowStart}, false)`
@@ -88,11 +88,11 @@ export async function countRecoveryAttempt(db: Db, factorId: string, now: Date):
 
 interface CodeOfFactor {
   readonly factorId: string
-  /** The hashes by each key with which the set may have been made. */
+  /** The hashes of the code, one for each key that may have hashed the set. */
   readonly hashes: readonly Buffer[]
 }
 
-/** Whether a set has a code, unused. */
+/** Whether a set has this code and it is unused. */
 export async function hasRecoveryCode(db: Db, { factorId, hashes }: CodeOfFactor): Promise<boolean> {
   const row = await db
     .selectFrom('mfa_recovery_codes')
@@ -104,7 +104,7 @@ export async function hasRecoveryCode(db: Db, { factorId, hashes }: CodeOfFactor
   return row !== undefined
 }
 
-/** Claims a code, and forgets earlier attempts. False for a wrong code, and when another request was first. */
+/** Claims a code, and resets the attempts. Returns `false` if the code is wrong or already claimed. */
 export async function claimRecoveryCode(
   trx: Db,
   { factorId, hashes, now }: CodeOfFactor & { readonly now: Date },
@@ -126,19 +126,19 @@ async function forgetAttempts(trx: Db, factorId: string, times: { updated_at: Da
   await trx.updateTable('mfa_recovery_sets').set(values).where('id', '=', factorId).execute()
 }
 
-/** A set of codes, which are shown this once. */
+/** A set of codes, which are shown only now. */
 export interface RecoveryCodes {
   readonly factor: Factor
   readonly codes: readonly string[]
 }
 
-/** Letters and digits without 0 and 1, which look like letters. */
+/** Letters and digits, except 0 and 1, which look like letters. */
 const ALPHABET = 'abcdefghijklmnopqrstuvwxyz23456789'
 const CODE_LENGTH = 16
 const RANDOM_BYTES = 24
 const CODES = 10
 
-/** Generates a set of codes. Each comes from 192 random bits, so that its bias is below 2^-110. */
+/** Generates a set of codes, each from 192 random bits. Its bias is below 2^-110. */
 export function generateCodeSet(randomBytes: RandomBytes): readonly string[] {
   return Array.from({ length: CODES }, () => toCode(randomBytes(RANDOM_BYTES)))
 }
@@ -153,14 +153,14 @@ function toCode(random: Buffer): string {
   }).join('')
 }
 
-/** Normalises a typed code: case, white space, `-` and the script of digits do not matter. */
+/** Normalises a typed code. Case, white space, `-` and the script of digits do not matter. */
 export function normaliseRecoveryCode(typed: string): string {
   return readDigits(typed)
     .toLowerCase()
     .replaceAll(/[\s\p{Cf}-]/gu, '')
 }
 
-/** The hash of a code, as it is stored (reference: Secrets at rest). @param code normalised */
+/** Returns the hash to store for a normalised code (reference: Secrets at rest). */
 export function hashRecoveryCode(serverKey: Buffer, factorId: string, code: string): Buffer {
   return createHmac('sha256', serverKey).update(`recovery-code\0${factorId}\0${code}`).digest()
 }
@@ -171,7 +171,7 @@ export interface IssueRecoveryCodesDeps {
   readonly serverKeys: Pick<ServerKeys, 'hmac'>
 }
 
-/** Makes the codes of a factor, in place of earlier ones, and stores their hashes. @returns the codes, to be shown once */
+/** Creates the codes of a factor, which replace earlier ones, and stores their hashes. @returns the codes to show */
 export async function issueRecoveryCodes(
   trx: Trx,
   { now, randomBytes, serverKeys }: IssueRecoveryCodesDeps,
@@ -183,10 +183,7 @@ export async function issueRecoveryCodes(
   return codes
 }
 
-/**
- * Unenrols a factor of a user, who is locked. Recovery codes go with the last other factor: they replace it, and are no factor of
- * their own.
- */
+/** Unenrols a factor of a locked user. The last factor takes the recovery codes with it, because they only replace a factor. */
 export async function unenrolLockedFactor(
   trx: Trx,
   { now }: { readonly now: () => Date },

@@ -7,7 +7,7 @@ const at = (seconds: number) => new Date(seconds * 1_000)
 
 describe('findTotpStep', () => {
   it.each([
-    // The vectors of the appendix, their last six digits.
+    // The test vectors of the appendix, with their last six digits.
     [59, '287082'],
     [1_111_111_109, '081804'],
     [1_111_111_111, '050471'],

@@ -122,7 +122,7 @@ async function newLink(redirectTo: string, pkce = {}) {
 }
 const open = (link: URL, headers = {}) => main.app.inject({ method: 'GET', url: `/verify${link.search}`, headers })
 
-/** The request that the button of a page sends. */
+/** Returns the form that the button of a page sends. */
 function formOf(html: string): string {
   const inputs = html.matchAll(/<input type="hidden" name="(\w+)" value="([^"]*)">/g)
   const plain = (text: string) =>

@@ -7,7 +7,7 @@ import { signupDisabled, userBanned } from '../errors.ts'
 import { externalEmailUnverified } from '../external-errors.ts'
 import type { FlowKind } from './pkce.ts'
 
-/** The members of a session that a fragment carries. `expires_in` and `expires_at` are seconds, the latter since 1970. */
+/** The session members in a fragment. `expires_in` is in seconds, `expires_at` in seconds since 1970. */
 interface RedirectSession {
   readonly access_token: string
   readonly token_type: string
@@ -16,7 +16,7 @@ interface RedirectSession {
   readonly refresh_token: string
 }
 
-/** The URL that ends a sign-in without PKCE, with the session in its fragment (reference: Verification redirects). */
+/** Returns the URL that ends a sign-in without PKCE. Its fragment has the session (reference: Verification redirects). */
 export function sessionRedirect(redirectTo: string, session: RedirectSession, type: string): string {
   return withFragment(redirectTo, {
     access_token: session.access_token,
@@ -29,12 +29,12 @@ export function sessionRedirect(redirectTo: string, session: RedirectSession, ty
   })
 }
 
-/** The URL that ends a PKCE flow: `redirectTo` with the code in its query. The code is useless without the verifier. */
+/** Returns the URL that ends a PKCE flow, with the code in its query. The code is useless without the verifier. */
 export function codeRedirect(redirectTo: string, code: string): string {
   return withQuery(redirectTo, { code })
 }
 
-/** The URL that ends a link which was accepted but signs nobody in yet: `redirectTo` with a message. */
+/** Returns the URL for an accepted link that signs nobody in yet. It is `redirectTo` with a message. */
 export function messageRedirect(redirectTo: string, message: string, flow: FlowKind): string {
   const base = flow === 'pkce' ? withQuery(redirectTo, { message }) : redirectTo
   return withFormFragment(base, { message, sb: '' })
@@ -55,14 +55,14 @@ const NAMES: Readonly<Record<number, string>> = {
   503: 'temporarily_unavailable',
 }
 
-/** The name that RFC 6749 gives to an error of this status; undefined where it gives none. */
+/** Returns the error name of RFC 6749 for a status, or `undefined` if there is none. */
 function oauthErrorName(status: number): string | undefined {
   return NAMES[status]
 }
 
 /**
- * The end of a failed link (reference: Error redirects). In a PKCE flow the query carries the error too, because a server does
- * not see the fragment.
+ * Returns the URL that ends a failed link (reference: Error redirects). In a PKCE flow the query contains the error too, because
+ * servers do not receive the fragment.
  */
 export function failureRedirect(redirectTo: string, failure: RedirectFailure, flow: FlowKind): string {
   const name = oauthErrorName(failure.status)
@@ -77,12 +77,12 @@ export function failureRedirect(redirectTo: string, failure: RedirectFailure, fl
 
 interface ExternalSession {
   readonly session: RedirectSession
-  /** Undefined where the fragment does not name it. */
+  /** `undefined` if the fragment must not contain it. */
   readonly provider: string | undefined
   readonly tokens: { readonly access: string; readonly refresh: string | undefined }
 }
 
-/** The end of a sign-in at a provider (reference: Callback redirects). */
+/** Returns the URL that ends a sign-in at a provider (reference: Callback redirects). */
 export function externalSessionRedirect(redirectTo: string, { session, provider, tokens }: ExternalSession): string {
   return withFragment(redirectTo, {
     access_token: session.access_token,
@@ -97,10 +97,10 @@ export function externalSessionRedirect(redirectTo: string, { session, provider,
   })
 }
 
-/** Errors that the user has to resolve: the request itself did not fail. */
+/** Errors that the user must resolve. The request itself was valid. */
 const DENIALS: ReadonlySet<string> = new Set([signupDisabled.code, userBanned.code, externalEmailUnverified.code])
 
-/** The end of a failed sign-in (reference: Error redirects). Servers read the query, pages the fragment. */
+/** Returns the URL that ends a failed sign-in (reference: Error redirects). Servers read the query, and pages the fragment. */
 export function callbackFailureRedirect(
   redirectTo: string,
   error: HttpError,
@@ -110,18 +110,18 @@ export function callbackFailureRedirect(
   return withFormFragment(withQuery(redirectTo, parameters), { ...parameters, sb: '' })
 }
 
-/** The address for a browser whose flow is unknown. The redirect of the flow is unknown too. */
+/** Returns the URL for a browser whose flow, and so its redirect, is unknown. */
 export function unknownFlowRedirect(siteUrl: string, error: HttpError): string {
   return withQuery(siteUrl, failureParameters(error, { showProviderRefusalCode: true }))
 }
 
-/** `showProviderRefusalCode`: whether a refusal by the provider has a code. */
+/** `showProviderRefusalCode`: whether a refusal by the provider has an error code. */
 function failureParameters(
   { status, code, message, details }: HttpError,
   { showProviderRefusalCode }: Pick<CompatibilityOptions, 'showProviderRefusalCode'>,
 ): RedirectParameters {
   const name = DENIALS.has(code) ? 'access_denied' : (oauthErrorName(status) ?? 'server_error')
-  // If the provider refused, `details.error` is its name for the reason.
+  // If the provider has refused, `details.error` is the provider's error name.
   const isRefusal = typeof details.error === 'string'
   return {
     error: isRefusal ? String(details.error) : name,
@@ -131,9 +131,8 @@ function failureParameters(
 }
 
 /**
- * The address that a browser is sent to. `sessionRedirect` and the other functions of this file write an
- * empty path of `redirectTo` as `/`. In a profile that leaves such a path as it was written, this function
- * takes the `/` away.
+ * Returns the address that a browser is sent to. The other functions of this file write an empty path of `redirectTo` as `/`. If
+ * the profile keeps empty paths, this function removes the `/` again.
  */
 export function withPathOf(
   { addSlashToEmptyPath }: Pick<CompatibilityOptions, 'addSlashToEmptyPath'>,
@@ -148,8 +147,7 @@ export function withPathOf(
 type RedirectParameters = Readonly<Record<string, string>>
 
 /**
- * Appends parameters as a fragment, percent-encoded, in their order (reference: Verification redirects). Keeps an existing
- * fragment.
+ * Appends parameters as a fragment, percent-encoded and in order (reference: Verification redirects). Keeps an existing fragment.
  */
 export function withFragment(redirectTo: string, parameters: RedirectParameters): string {
   const pairs = Object.entries(parameters).map(([name, value]) => `${name}=${encodeURIComponent(value)}`)
@@ -157,8 +155,8 @@ export function withFragment(redirectTo: string, parameters: RedirectParameters)
 }
 
 /**
- * Sets the fragment to parameters, form-encoded: a space becomes `+` (reference: Error redirects). It replaces an
- * existing fragment, because clients read the whole fragment as parameters and would find no error in `#old#error=…`.
+ * Sets the fragment to form-encoded parameters, where a space becomes `+` (reference: Error redirects). Replaces an existing
+ * fragment, because clients parse the whole fragment as parameters and would find no error in `#old#error=…`.
  */
 export function withFormFragment(redirectTo: string, parameters: RedirectParameters): string {
   const url = normalise(redirectTo)
@@ -166,7 +164,7 @@ export function withFormFragment(redirectTo: string, parameters: RedirectParamet
   return url.href
 }
 
-/** Sets query parameters, form-encoded. Replaces parameters of the same name and leaves all others as they are. */
+/** Sets form-encoded query parameters. Replaces parameters of the same name, and leaves all others unchanged. */
 export function withQuery(redirectTo: string, parameters: RedirectParameters): string {
   const url = normalise(redirectTo)
   const others = url.search
@@ -181,22 +179,22 @@ function queryName(pair: string): string {
   return new URLSearchParams(pair).keys().next().value ?? ''
 }
 
-/** The URL as browsers read it: in ASCII, without line breaks, with a path of at least `/`. */
+/** Returns the URL as browsers parse it: in ASCII, without line breaks, with at least the path `/`. */
 function normalise(redirectTo: string): URL {
   const url = new URL(redirectTo)
   if (url.pathname === '') url.pathname = '/'
   return url
 }
 
-/** The fields of the page's form, and where it ends. */
+/** The fields of the page's form, and the address where it ends. */
 interface ConfirmationForm {
   readonly type: string
   readonly token: string
-  /** Permitted by the redirect rules. */
+  /** The redirect rules have permitted it. */
   readonly redirectTo: string
 }
 
-/** The page of a link with a button, and the Content-Security-Policy that it needs. */
+/** The page that shows a link's button, and its Content-Security-Policy. */
 interface ConfirmationPage {
   readonly html: string
   readonly policy: string
@@ -215,8 +213,8 @@ const OTHER_TEXT = ['Confirm that it is you', 'Continue'] as const
 const STYLE_HASH = createHash('sha256').update(PAGE_STYLE).digest('base64')
 
 /**
- * The page between a mail's link and its effect, with MAILER_LINK_MODE `confirm`. Programs that scan mails
- * open the page, but only a human presses the button. The page works without scripts, and by keyboard.
+ * Returns the page between a mail's link and its effect, for MAILER_LINK_MODE `confirm`. Programs that scan mails open the page,
+ * but only a person presses the button. The page works without scripts and by keyboard.
  */
 export function confirmationPage(form: ConfirmationForm): ConfirmationPage {
   const target = new URL(form.redirectTo)
@@ -227,7 +225,7 @@ export function confirmationPage(form: ConfirmationForm): ConfirmationPage {
 interface PageParts {
   readonly title: string
   readonly button: string
-  /** The host where the form ends; empty for a URL without a host. */
+  /** The host where the form ends. Empty for a URL without a host. */
   readonly host: string
   readonly form: ConfirmationForm
 }
@@ -257,10 +255,10 @@ ${renderTitle(title)}
 `
 }
 
-/** Browsers apply `form-action` to the redirects after a form too, so the policy names where the form ends. */
+/** Browsers apply `form-action` to redirects after a form too, so the policy contains the final address. */
 function toPolicy(target: URL): string {
   const isHttp = target.protocol === 'https:' || target.protocol === 'http:'
-  // A source of a Content-Security-Policy cannot be an IPv6 host, so the policy permits its scheme.
+  // A Content-Security-Policy cannot contain an IPv6 host, so permit the scheme instead.
   const source = isHttp && !target.hostname.startsWith('[') ? target.origin : target.protocol
   return [
     "default-src 'none'",

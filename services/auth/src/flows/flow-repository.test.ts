@@ -46,7 +46,7 @@ async function createUserId(): Promise<string> {
   return (await insertUser(database.db, { aud: 'authenticated', role: 'authenticated' })).id
 }
 
-/** A flow at a provider that has ended with an auth code. */
+/** Creates a finished flow at a provider, with an auth code. */
 async function createFinished(code: string, members: Partial<NewAuthorizationFlow> = {}) {
   const flow = newFlow(members)
   const userId = flow.linking?.userId ?? (await createUserId())

@@ -7,18 +7,18 @@ import type { Timestamp } from '../records/timestamp.ts'
 import type { EncryptedSecret } from '../secrets/encrypted-secret.ts'
 import type { PkceChallenge } from './pkce.ts'
 
-/** A sign-in at an external provider, from the moment when the browser is sent there. */
+/** A sign-in at an external provider. It begins when the browser is sent there. */
 export interface AuthorizationFlow {
   /** The parameter `state`. */
   readonly id: string
   readonly provider: string
-  /** The address at which the browser ends. The redirect rules judge it when the flow begins, and again when it ends. */
+  /** The address where the browser ends. The redirect rules check it at the beginning and at the end of the flow. */
   readonly redirectTo: string
-  /** Undefined for the implicit flow. */
+  /** `undefined` for the implicit flow. */
   readonly pkce: PkceChallenge | undefined
-  /** The hash of the token of the invitation that the flow accepts. */
+  /** The hash of the invitation token that the flow accepts. */
   readonly inviteTokenHash: Buffer | null
-  /** The account that the identity is linked to; null where the flow signs in. */
+  /** The account that the identity is linked to. `null` if the flow signs in. */
   readonly linking: LinkingTarget | null
   /** The verifier for the provider, encrypted for the flow's id. */
   readonly codeVerifier: EncryptedSecret | null
@@ -26,12 +26,12 @@ export interface AuthorizationFlow {
   readonly requestToken: EncryptedSecret | null
 }
 
-/** The account that an identity is linked to, and the session that began it. */
+/** The account that an identity is linked to, and the session that started the linking. */
 export interface LinkingTarget {
   readonly userId: string
-  /** Null for a token without a session. */
+  /** `null` for a token without a session. */
   readonly sessionId: string | null
-  /** The assurance level of the token that began it. */
+  /** The assurance level of the access token that started the linking. */
   readonly aal: AssuranceLevel
 }
 
@@ -41,7 +41,7 @@ interface EncryptedProviderTokens {
   readonly refresh: EncryptedSecret | null
 }
 
-/** A flow to store while its browser is at the provider. `at`: when it began. */
+/** A flow to store while its browser is at the provider. `at` is its start. */
 export type NewAuthorizationFlow = AuthorizationFlow & { readonly at: Date }
 
 export async function insertAuthorizationFlow(db: Db, flow: NewAuthorizationFlow): Promise<void> {
@@ -65,15 +65,15 @@ export async function insertAuthorizationFlow(db: Db, flow: NewAuthorizationFlow
     .execute()
 }
 
-/** Whether a request has claimed a flow. `used`: another request was first. `unknown`: there is no such flow. */
+/** Whether a request has claimed a flow. `used`: another request was first. `unknown`: the flow does not exist. */
 type ClaimedFlow =
   | { readonly verdict: 'claimed'; readonly flow: AuthorizationFlow & { readonly startedAt: Timestamp } }
   | { readonly verdict: 'used' | 'unknown' }
 
 /**
- * Claims a flow for its provider's answer. One of concurrent requests succeeds. A PKCE flow stays until its code is exchanged, an
- * implicit flow is deleted, so that a second answer to it is `unknown`. A flow that names a user has had its answer, also where
- * supabase/auth has written it.
+ * Claims a flow for its provider's answer. Only one of concurrent requests succeeds. A PKCE flow stays until its code is
+ * exchanged. An implicit flow is deleted, so a second answer to it is `unknown`. A flow with a user has already had its answer,
+ * even if supabase/auth wrote it.
  */
 export async function claimAuthorizationFlow(db: Db, id: string, at: Date): Promise<ClaimedFlow> {
   const { rows } = await sql<Selectable<FlowStateTable>>`
@@ -98,14 +98,14 @@ interface FlowEnd {
   readonly isSsoUser: boolean
   readonly codeHash: Buffer
   readonly tokens: EncryptedProviderTokens
-  /** Since when the identity is a way into the account; null: since the account exists. */
+  /** Since when the identity gives access to the account. `null`: since the account exists. */
   readonly credentialSince: Timestamp | Date | null
-  /** The external account that the exchange links; null: the exchange links none. */
+  /** The external account that the exchange links, or `null` if it links none. */
   readonly linkedAccount: ExternalAccount | null
   readonly at: Date
 }
 
-/** Stores the auth code that ends a flow, and the values for its exchange. False when the flow has been cleaned up. */
+/** Stores the auth code of a finished flow and the values for its exchange. `false` if the flow was cleaned up. */
 export async function updateFinishedFlow(trx: Trx, id: string, end: FlowEnd): Promise<boolean> {
   const { numUpdatedRows } = await trx
     .updateTable('flow_state')
@@ -118,7 +118,7 @@ export async function updateFinishedFlow(trx: Trx, id: string, end: FlowEnd): Pr
       credential_since: end.credentialSince,
       linked_account: end.linkedAccount,
       is_sso_user: end.isSsoUser,
-      // The provider has answered, so both secrets are spent.
+      // The provider has answered, so both secrets are used up.
       provider_pkce_verifier: null,
       oauth1_secret: null,
     })
@@ -141,7 +141,7 @@ function toFlow(row: Selectable<FlowStateTable>): AuthorizationFlow {
   }
 }
 
-/** The `amr` method of the session that the exchange of the code opens (reference: Use of a secret). */
+/** The `amr` method of the session that the code exchange opens (reference: Use of a secret). */
 export type FlowMethod = Selectable<FlowStateTable>['authentication_method']
 
 /** Stores the code challenge of a mail's PKCE flow. @returns the id of its row */
@@ -160,7 +160,7 @@ export async function insertMailFlow(
   return id
 }
 
-/** Stores the auth code of a flow whose mail was confirmed. False when the flow has been cleaned up. */
+/** Stores the auth code of a flow whose mail was confirmed. Returns `false` if the flow was cleaned up. */
 export async function updateMailFlow(
   trx: Trx,
   flowStateId: string,
@@ -180,24 +180,24 @@ export interface FinishedFlow {
   readonly codeHash: Buffer
   readonly codeIssuedAt: Timestamp
   readonly userId: string
-  /** Whether the user was an SSO user when a provider led to the code. No mail leads such a user to a code. */
+  /** Whether the user was an SSO user when a provider's sign-in created the code. Mails to SSO users create no codes. */
   readonly isOfSsoUser: boolean
   /** `email`, or the name of an external provider. */
   readonly provider: string
   readonly method: FlowMethod
   readonly pkce: PkceChallenge
-  /** Since when the identity of a sign-in at a provider is a way into the account; null: since the account exists. */
+  /** Since when the provider's identity gives access to the account. `null`: since the account exists. */
   readonly credentialSince: Timestamp | null
-  /** The session that began to link an identity; null: the flow signs in. */
+  /** The session that started to link an identity. `null` if the flow signs in. */
   readonly linkingSessionId: string | null
   readonly providerTokens: EncryptedProviderTokens
-  /** The external account that the exchange links, and to which account; null: the exchange signs in. */
+  /** The external account that the exchange links, and its target account. `null` if the exchange signs in. */
   readonly link: { readonly account: ExternalAccount; readonly target: LinkingTarget } | null
-  /** The address at which the browser ended. The redirect rules judge it again before a mail leads there. */
+  /** The address where the browser ended. The redirect rules check it again before a mail links to it. */
   readonly redirectTo: string
 }
 
-/** Finds the flow of an auth code, also an expired one: the caller judges its age. Undefined where no flow has the code. */
+/** Finds the flow of an auth code, even an expired one, whose age the caller checks. `undefined` if none has the code. */
 export async function findFlowByCode(db: Db, code: string): Promise<FinishedFlow | undefined> {
   const query = db.selectFrom('flow_state').selectAll().where('auth_code_hash', '=', hashAuthCode(code))
   const row = await query.executeTakeFirst()
@@ -227,18 +227,18 @@ function toPkce(row: Selectable<FlowStateTable>): PkceChallenge | undefined {
   return codeChallenge === null || codeChallengeMethod === null ? undefined : { codeChallenge, codeChallengeMethod }
 }
 
-/** The column is text. Any other level than `aal2` counts as `aal1`, which proves the least. */
+/** The column is text. Any level except `aal2` counts as `aal1`, the weakest level. */
 function toTarget(userId: string, row: Selectable<FlowStateTable>): LinkingTarget {
   return { userId, sessionId: row.linking_session_id, aal: row.linking_aal === 'aal2' ? 'aal2' : 'aal1' }
 }
 
-/** Deletes a flow. False when another request was first, or the flow has a newer code. */
+/** Deletes a flow. Returns `false` if another request has deleted it, or if it has a newer code. */
 export async function deleteFlow(trx: Trx, { id, codeHash }: Pick<FinishedFlow, 'id' | 'codeHash'>): Promise<boolean> {
   const query = trx.deleteFrom('flow_state').where('id', '=', id).where('auth_code_hash', '=', codeHash)
   return (await query.executeTakeFirst()).numDeletedRows > 0n
 }
 
-/** Deletes the flows of a user whose code waits for its exchange: each would open a session. */
+/** Deletes a user's flows with an unexchanged code, because each code could open a session. */
 export async function deleteFinishedFlows(trx: Trx, userId: string): Promise<void> {
   await trx.deleteFrom('flow_state').where('user_id', '=', userId).where('auth_code_hash', 'is not', null).execute()
 }
@@ -248,12 +248,12 @@ export function hashAuthCode(code: string): Buffer {
 }
 
 /**
- * The unfinished work of sessions (reference: Work of sessions). `all`: all work of the user, also without a session. `session`:
- * the work that one session has started.
+ * The unfinished work of sessions (reference: Work of sessions). `all` is all work of the user, also work without a session.
+ * `session` is only the work that one session has started.
  */
 type SessionWork = { readonly scope: 'all' } | { readonly scope: 'session'; readonly sessionId: string }
 
-/** Ends pending changes of address, nonces, challenges, linking flows and auth codes of a user, who is locked. */
+/** Ends a locked user's pending changes of address, nonces, challenges, linking flows and auth codes. */
 export async function callEndSessionWork(trx: Trx, userId: string, work: SessionWork): Promise<void> {
   const sessionId = work.scope === 'session' ? work.sessionId : null
   await sql`SELECT ${sql.table('end_session_work')}(${userId}, ${work.scope}, ${sessionId}::uuid)`.execute(trx)

@@ -1,7 +1,7 @@
-/** A glob of URI_ALLOW_LIST, compiled when the service starts. */
+/** A glob of URI_ALLOW_LIST. The service compiles it at startup. */
 export interface Glob {
   readonly source: string
-  /** Whether the whole of `text` matches, in time proportional to text × glob. It never backtracks. */
+  /** Whether all of `text` matches, in time proportional to text × glob, because it never backtracks. */
   matches(text: string): boolean
 }
 
@@ -12,8 +12,8 @@ type Instruction =
 
 /**
  * Compiles a glob into programs that run many states in parallel (Thompson's construction). A text must match both as written and
- * with the separators of its path decoded. A server may decode a path before it splits it, so a wildcard that stops at `/` must
- * stop at `%2f` too.
+ * with the separators of its path decoded. A server may decode a path before splitting it, so a wildcard that stops at `/` must
+ * also stop at `%2f`.
  * @throws SyntaxError
  */
 export function compileGlob(source: string): Glob {
@@ -35,8 +35,8 @@ function decodePath(text: string): string {
 }
 
 /**
- * A glob that matches each encoded separator of `source` as written or decoded, since a text is decoded in its path only. Each
- * character may have a backslash before it.
+ * Returns a glob that matches each encoded separator of `source` as written or decoded, because only the path of a text is
+ * decoded. Each character may have a preceding backslash.
  */
 function withDecodedSeparators(source: string): string {
   return source.replaceAll(
@@ -45,12 +45,12 @@ function withDecodedSeparators(source: string): string {
   )
 }
 
-/** Decodes dots, slashes and backslashes, also if they are encoded several times. A backslash becomes a slash, as in browsers. */
+/** Decodes dots, slashes and backslashes, even if encoded repeatedly. A backslash becomes a slash, as in browsers. */
 function decodeSeparators(text: string): string {
   return text.replaceAll(/%(?:25)*(?:(2e)|2f|5c)/gi, (_match, dot: string | undefined) => (dot ? '.' : '/'))
 }
 
-/** A glob that matches only its own text. */
+/** Returns a glob that matches only its own text. */
 export function exactGlob(source: string): Glob {
   return { source, matches: (text) => text === source }
 }
@@ -100,7 +100,7 @@ function matchesProgram(program: readonly Instruction[], text: string): boolean 
   return false
 }
 
-/** All states that can be reached without reading a character. */
+/** Returns all states that are reachable without reading a character. */
 function closure(program: readonly Instruction[], from: readonly number[]): Set<number> {
   const reached = new Set<number>()
   const pending = [...from]
@@ -122,15 +122,15 @@ type GlobNode =
 interface GlobPlace {
   readonly characters: readonly string[]
   position: number
-  /** The slashes read so far. Below three, the glob is still in its scheme and authority. */
+  /** The number of slashes read. Below three, the glob is still in the scheme or the authority. */
   slashes: number
 }
 
 /**
- * Parses a glob (reference: Redirect rules). `*` and `?` stop at the separators `.` and `/`, `**` does not. There are `[abc]`,
- * `[a-z]`, `[!abc]`, `{a,b}` and `\x`. A negated class does not match a separator either. Before the path, `*`, `?` and negated
- * classes do not match a question mark: `https://*.h` must not accept `https://elsewhere?.h`.
- * @throws SyntaxError when a bracket, a brace or an escape is not closed, or a range runs backwards
+ * Parses a glob (reference: Redirect rules). `*` and `?` stop at the separators `.` and `/`, but `**` does not. Further forms are
+ * `[abc]`, `[a-z]`, `[!abc]`, `{a,b}` and `\x`. A negated class does not match a separator. Before the path, `*`, `?` and negated
+ * classes do not match a question mark, because `https://*.h` must not accept `https://elsewhere?.h`.
+ * @throws SyntaxError if a bracket, brace or escape is not closed, or if a range is reversed
  */
 function parseGlob(source: string): readonly GlobNode[] {
   const cursor: GlobPlace = { characters: [...source], position: 0, slashes: 0 }
@@ -168,13 +168,13 @@ function parseBraces(cursor: GlobPlace): GlobNode {
     cursor.slashes = slashes
     options.push(parseOption(cursor))
   } while (takeCharacter(cursor) === ',')
-  // Some options may contain slashes that end the authority, others may not. Count none of them: the rest then stays bound by
-  // the stricter rules of the authority.
+  // Do not count slashes in options, because only some options may end the authority. The stricter rules of the authority then
+  // apply to the rest.
   cursor.slashes = slashes
   return { kind: 'either', options }
 }
 
-/** Parses one option of `{a,b}`, up to the comma or the brace that ends it. */
+/** Parses one option of `{a,b}`, up to its comma or closing brace. */
 function parseOption(cursor: GlobPlace): GlobNode[] {
   const nodes: GlobNode[] = []
   for (let next = peek(cursor); next !== undefined; next = peek(cursor)) {

@@ -15,7 +15,7 @@ describe('parsePkce', () => {
     [undefined, undefined, undefined],
     ['', '', undefined],
     [codeChallenge, 'S256', { codeChallenge, codeChallengeMethod: 's256' }],
-    // The row stores the SHA-256 in base64url and never the verifier.
+    // The row stores the SHA-256 hash in base64url, and never the verifier.
     [
       codeChallenge,
       'plain',

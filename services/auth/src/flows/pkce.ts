@@ -11,10 +11,10 @@ import { withTexts } from '../requests/fields.ts'
 import { equalSecrets, type RandomBytes } from '../secrets/encrypted-secret.ts'
 
 const CODE_CHALLENGE = '^[A-Za-z0-9._~-]{43,128}$'
-/** s256 or plain in any case. */
+/** `s256` or `plain`, in any case. */
 const CODE_CHALLENGE_METHOD = '^([sS]256|[pP][lL][aA][iI][nN])$'
 
-/** The members of a body that begins a PKCE flow in some of its forms. Its other forms ignore these members. */
+/** PKCE members of a body that starts a PKCE flow only in some of its forms. Other forms ignore the members. */
 export const pkceFieldsOfForms = {
   code_challenge: z
     .string()
@@ -28,7 +28,7 @@ export const pkceFieldsOfForms = {
     .meta({ description: `s256 or plain, in any case: ${CODE_CHALLENGE_METHOD}` }),
 }
 
-/** The members of a body that begins a PKCE flow in each of its forms. */
+/** PKCE members of a body that starts a PKCE flow in all its forms. */
 export const pkceFields = {
   code_challenge: pkceFieldsOfForms.code_challenge.meta({
     pattern: `^$|${CODE_CHALLENGE}`,
@@ -40,13 +40,13 @@ export const pkceFields = {
   }),
 }
 
-/** The fields of PKCE as parameters of a query, where neither may be empty. */
+/** PKCE fields as query parameters, which must not be empty. */
 export const pkceParameters = {
   code_challenge: pkceFields.code_challenge.meta({ pattern: CODE_CHALLENGE }),
   code_challenge_method: pkceFields.code_challenge_method.meta({ pattern: CODE_CHALLENGE_METHOD }),
 }
 
-/** For the API document: each of the two members needs the other, and empty ones count as absent. */
+/** For the API document: each member requires the other, and empty members count as absent. */
 export const PKCE_TOGETHER = {
   if: withTexts(['code_challenge']),
   // biome-ignore lint/suspicious/noThenProperty: it is a keyword of JSON Schema
@@ -60,17 +60,17 @@ export const PKCE_TOGETHER = {
   else: withTexts([], ['code_challenge_method']),
 }
 
-/** How a flow through a browser ends: with a session in the fragment, or with an auth code that its verifier exchanges. */
+/** How a browser flow ends: with a session in the fragment, or with an auth code that needs the verifier. */
 export type FlowKind = 'implicit' | 'pkce'
 
-/** The code challenge of a PKCE flow, and how it was made of the verifier (RFC 7636). */
+/** The code challenge of a PKCE flow, and how it was derived from the verifier (RFC 7636). */
 export interface PkceChallenge {
   readonly codeChallenge: string
-  /** `parsePkce` makes `s256` of both. Flows of supabase/auth may be `plain`. */
+  /** `parsePkce` converts both to `s256`. Flows of supabase/auth may be `plain`. */
   readonly codeChallengeMethod: 's256' | 'plain'
 }
 
-/** `required`: every flow that ends in a redirect needs PKCE, by S256. */
+/** `required`: every flow that ends in a redirect must use PKCE with S256. */
 export type PkceRule = 'optional' | 'required'
 
 interface PkceFields {
@@ -83,7 +83,7 @@ const LENGTH_MAX = 128
 
 /**
  * Reads the code challenge of a request (reference: PKCE). Empty members count as absent.
- * @returns undefined when the request begins no PKCE flow
+ * @returns `undefined` if the request starts no PKCE flow
  */
 export function parsePkce(body: PkceFields, rule: PkceRule): PkceChallenge | undefined {
   const { code_challenge: codeChallenge, code_challenge_method: codeChallengeMethod } = body
@@ -97,16 +97,16 @@ export function parsePkce(body: PkceFields, rule: PkceRule): PkceChallenge | und
   if (method !== 's256' && (method !== 'plain' || rule === 'required')) {
     throw codeChallengeMethodUnsupported({ codeChallengeMethod })
   }
-  // A plain code challenge is the verifier itself, so the row holds its hash instead, which serves as well.
+  // A plain code challenge is the verifier itself. Store its hash instead, which is enough for the comparison.
   return { codeChallenge: method === 'plain' ? toS256(codeChallenge) : codeChallenge, codeChallengeMethod: 's256' }
 }
 
-/** Requires PKCE of a flow through a browser, where the rule does. */
+/** Requires PKCE in a browser flow if the rule says so. @throws pkceRequired */
 export function requirePkce(pkce: PkceChallenge | null | undefined, rule: PkceRule): void {
   if (rule === 'required' && !pkce) throw pkceRequired()
 }
 
-/** Whether a code challenge was made of a verifier (RFC 7636, section 4.6). Compares in constant time. */
+/** Whether a code challenge belongs to a verifier (RFC 7636, section 4.6). Compares in constant time. */
 export function matchesCodeChallenge(
   { codeChallenge, codeChallengeMethod }: PkceChallenge,
   codeVerifier: string,
@@ -115,7 +115,7 @@ export function matchesCodeChallenge(
   return equalSecrets(digest(expected), digest(codeChallenge))
 }
 
-/** A new auth code of a PKCE flow: a random UUID (RFC 9562, version 4), which is the form that clients of GoTrue know. */
+/** Generates the auth code of a PKCE flow. Clients of GoTrue expect a random UUID (RFC 9562, version 4). */
 export function generateAuthCode(randomBytes: RandomBytes): string {
   const bytes = randomBytes(16)
   bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x40, 6)

@@ -171,7 +171,7 @@ describe('refusedBy', () => {
     expect(isPermitted(ofLength(8_193), everything)).toBe(false)
   })
 
-  // A comparison with the text alone would miss where the browser resolves the dots to.
+  // A comparison of only the text would miss that browsers resolve dot segments.
   it.each([
     'https://org.host.test/app/../attacker/steal.html',
     'https://org.host.test/app/x/../../attacker',
@@ -263,7 +263,7 @@ describe('refusedBy', () => {
   })
 })
 
-/** Decodes and resolves a path twice, as a proxy and a server do. */
+/** Decodes and resolves a path twice, as a proxy and then a server do. */
 function twice(path: string, resolve: (path: string) => string): string {
   return resolve(decodeURIComponent(resolve(decodeURIComponent(path).replaceAll('?', '%3f').replaceAll('#', '%23'))))
 }

@@ -2,11 +2,11 @@ import { z } from 'zod'
 import type { Glob } from './glob.ts'
 import { type PkceChallenge, type PkceRule, parsePkce, pkceParameters, requirePkce } from './pkce.ts'
 
-/** The addresses to which redirects may go: SITE_URL, and addresses that match URI_ALLOW_LIST (reference: Redirect rules). */
+/** The permitted addresses of redirects: SITE_URL and addresses that match URI_ALLOW_LIST (reference: Redirect rules). */
 export interface RedirectPolicy {
   readonly siteUrl: string
   /**
-   * The addresses that `siteUrl` permits: `address`: itself alone, as if the list named it. `host`: every URL with its host.
+   * The addresses that `siteUrl` permits. `address`: only itself, as if it were in the list. `host`: every URL with its host.
    * `origin`: every URL with its scheme, host and port, and all loopback addresses.
    */
   readonly site: 'address' | 'host' | 'origin'
@@ -14,7 +14,7 @@ export interface RedirectPolicy {
   readonly allowList: readonly Glob[]
 }
 
-/** The rule that refuses a redirect, by the name in the log and the answer (reference: Redirect rules). */
+/** The rule that refuses a redirect, by its name in the log and the answer (reference: Redirect rules). */
 type RedirectRule =
   | 'not-absolute'
   | 'too-long'
@@ -38,14 +38,12 @@ const FORBIDDEN_SCHEMES: ReadonlySet<string> = new Set([
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
 const UNSAFE = /[\u0000-\u001f\u007f-\u009f\\]|^\s|\s$/u
 
-/**
- * The longest URL (reference: Size limits). A form body may bring a URL of 1 MiB, and to match that would block the event loop.
- */
+/** The longest URL (reference: Size limits). A form may contain a URL of 1 MiB, and matching it would block the event loop. */
 const LENGTH_MAX = 8_192
 
 /**
- * The rule by which a browser may not be sent to `redirectTo`; undefined when it may. Refuses a URL that two parsers may read
- * differently.
+ * Returns the rule that forbids a redirect to `redirectTo`, or `undefined` if it is permitted. Refuses a URL that two parsers may
+ * interpret differently.
  */
 export function refusedBy(redirectTo: string, policy: RedirectPolicy): RedirectRule | undefined {
   if (redirectTo.length > LENGTH_MAX) return 'too-long'
@@ -54,20 +52,20 @@ export function refusedBy(redirectTo: string, policy: RedirectPolicy): RedirectR
   if (!url) return 'not-absolute'
   if (FORBIDDEN_SCHEMES.has(url.protocol)) return 'forbidden-scheme'
   const authority = rawAuthority(redirectTo)
-  // Look at the URL and its text: only the parser finds the user of `https:user@host`, and only the text shows the empty user
-  // of `//@host`.
+  // Check the parsed URL and the text. Only the parser finds the user in `https:user@host`, and only the text shows the empty
+  // user in `//@host`.
   if (url.username || url.password || authority?.includes('@')) return 'userinfo'
   if (isOfSite(redirectTo, url, policy)) return undefined
   const rule = hostRefusedBy(url, authority)
   if (rule) return rule
   // Browsers and servers resolve dot segments, and so leave the path that the list permits.
   if (hasDotSegment(rawPath(redirectTo))) return 'dot-segments'
-  // A list of whole URLs is compared with the whole URL, fragment included (RFC 9700, 4.1.3).
+  // If the list has whole URLs, compare the whole URL with its fragment (RFC 9700, 4.1.3).
   const compared = policy.site === 'address' ? redirectTo : (redirectTo.split('#', 1)[0] ?? '')
   return policy.allowList.some((glob) => glob.matches(compared)) ? undefined : 'not-listed'
 }
 
-/** The query parameter of every request that may ask for a redirect. */
+/** The query parameter of every request that may name a redirect. */
 export const RedirectQuery = z.object({
   redirect_to: z
     .string()
@@ -75,7 +73,7 @@ export const RedirectQuery = z.object({
     .meta({ description: 'Where the flow ends, if the rules allow it; AUTH_SITE_URL by default' }),
 })
 
-/** A redirect that a request asks for, and where the request names it. */
+/** A requested redirect, and where the request contains it. */
 export interface RedirectCandidate {
   readonly source: 'header' | 'query' | 'form' | 'referer'
   readonly redirectTo: string | undefined
@@ -84,13 +82,13 @@ export interface RedirectCandidate {
 export interface RefusedRedirect {
   readonly source: RedirectCandidate['source']
   readonly rule: RedirectRule
-  /** The host of the URL, where it has one. The URL itself may carry secrets, and stays out of the log. */
+  /** The host of the URL, if any. The log omits the URL itself, because it may contain secrets. */
   readonly host: string | undefined
 }
 
 /**
- * The first permitted candidate, or SITE_URL. Also the first refused candidate, undefined if there is none. A refused Referer is
- * not reported: browsers send one with every request.
+ * Returns the first permitted candidate, otherwise SITE_URL. Also returns the first refused candidate, if any. A refused Referer
+ * is not reported, because browsers send one with every request.
  */
 export function resolveRedirect(
   candidates: readonly RedirectCandidate[],
@@ -108,20 +106,20 @@ export function resolveRedirect(
 
 interface FlowEndRules {
   readonly signup: { readonly redirects: RedirectPolicy }
-  /** `redirectUrl`: EXTERNAL_REDIRECT_URL, at which every flow of a provider ends. The list does not apply. */
+  /** `redirectUrl` is EXTERNAL_REDIRECT_URL, where all provider flows end. The list does not apply to it. */
   readonly external: { readonly redirectUrl: string | undefined }
 }
 
 /**
- * The address at which a stored flow ends: its own address if the rules permit it now, otherwise SITE_URL. Another service may
- * have written the row, or the settings may have changed since.
+ * Returns the final address of a stored flow if the rules still permit it, otherwise SITE_URL. Another service may have written
+ * the row, or the settings may have changed.
  */
 export function permittedEnd(redirectTo: string, { signup, external }: FlowEndRules): string {
   if (redirectTo === external.redirectUrl) return redirectTo
   return refusedBy(redirectTo, signup.redirects) ? signup.redirects.siteUrl : redirectTo
 }
 
-/** The text between `//` and the path; undefined for a URI without an authority. */
+/** The text between `//` and the path. `undefined` for a URI without an authority. */
 function rawAuthority(redirectTo: string): string | undefined {
   return /^[^:/?#]+:\/\/([^/?#]*)/.exec(redirectTo)?.[1]
 }
@@ -132,8 +130,8 @@ function rawPath(redirectTo: string): string {
 }
 
 /**
- * Whether a path has a segment `.` or `..`, also if it is encoded several times: servers decode a path before they resolve it.
- * Ignores the characters that parsers drop: control characters, spaces at the ends of a segment, and all after a semicolon.
+ * Whether a path has a segment `.` or `..`, even if encoded several times, because servers decode a path before they resolve it.
+ * Ignores what parsers drop: control characters, spaces at the ends of a segment, and all text after a semicolon.
  */
 function hasDotSegment(path: string): boolean {
   const decoded = path.replaceAll(/%(?:25)*([01][0-9a-f]|20|2e|2f|3b|5c|7f)/gi, (_match, code: string) => {
@@ -149,21 +147,22 @@ function isOfSite(redirectTo: string, url: URL, { siteUrl, site }: RedirectPolic
   return isLoopbackAddress(redirectTo, url) || sharesOrigin(redirectTo, url, siteUrl)
 }
 
-/** Whether a URL is SITE_URL as it is written, with or without the slash of an empty path. */
+/** Whether a URL is SITE_URL as written, with or without the slash of an empty path. */
 function isSite(redirectTo: string, siteUrl: string): boolean {
   const withPath = (address: string) => (/^[^:/?#]+:\/\/[^/?#]+$/.test(address) ? `${address}/` : address)
   return withPath(redirectTo) === withPath(siteUrl)
 }
 
-/** Whether a URL has the hostname of SITE_URL, on any port, with https, or with http when SITE_URL has http too. */
+/** Whether a URL has the hostname of SITE_URL on any port. Accepts https, and http if SITE_URL uses http. */
 function sharesHost(url: URL, site: URL): boolean {
   if (url.protocol !== 'https:' && !(url.protocol === 'http:' && site.protocol === 'http:')) return false
   return url.hostname === site.hostname
 }
 
 /**
- * Whether a URL has scheme, host and port of SITE_URL. Host and port are compared as written: the parser rewrites the hosts of
- * some schemes only, and finds one in `https:host`. On this machine any port will do, because programs take a free one.
+ * Whether a URL has the scheme, host and port of SITE_URL. Host and port are compared as written, because the parser rewrites
+ * hosts only for some schemes, and finds a host in `https:host`. For loopback addresses any port is accepted, because local
+ * programs use any free port.
  */
 function sharesOrigin(redirectTo: string, url: URL, siteUrl: string): boolean {
   const [host, port] = splitAuthority(redirectTo)
@@ -172,21 +171,21 @@ function sharesOrigin(redirectTo: string, url: URL, siteUrl: string): boolean {
   return host === 'localhost' || port === sitePort
 }
 
-/** Whether a URL has a loopback address as its host. A name does not count, because it could resolve to another address. */
+/** Whether the host of a URL is a loopback address. Names do not count, because they could resolve to other addresses. */
 function isLoopbackAddress(redirectTo: string, url: URL): boolean {
   const [host] = splitAuthority(redirectTo)
   return isLoopback(host) || (host.startsWith('[') && url.hostname === '[::1]')
 }
 
-/** Host and port of an absolute URI, as written. */
+/** The host and port of an absolute URI, as written. */
 function splitAuthority(redirectTo: string): readonly [host: string, port: string] {
   const [, host = '', port = ''] = /^(.*?)(?::(\d*))?$/s.exec(rawAuthority(redirectTo) ?? '') ?? []
   return [host, port]
 }
 
 /**
- * The rule that refuses a host before it is compared with the list. It refuses numbers, IP addresses other than loopback, and for
- * http(s) any host that the URL parser would rewrite (full-width dots, percent-encoding, `https:host`).
+ * Returns the rule that refuses a host before the list is checked. Refuses numbers and IP addresses except loopback. For http(s),
+ * refuses any host that the URL parser would rewrite (full-width dots, percent-encoding, `https:host`).
  */
 function hostRefusedBy(url: URL, authority: string | undefined): RedirectRule | undefined {
   const host = (authority ?? '').replace(/:\d*$/, '')
@@ -196,17 +195,17 @@ function hostRefusedBy(url: URL, authority: string | undefined): RedirectRule | 
   return /^[a-z0-9.-]+$/i.test(host) && host.toLowerCase() === url.hostname ? undefined : 'disguised-host'
 }
 
-/** Whether all labels are decimal, octal or hexadecimal numbers: an IPv4 address in some notation. */
+/** Whether all labels are decimal, octal or hexadecimal numbers, as in notations of IPv4 addresses. */
 function isNumeric(host: string): boolean {
   return host !== '' && host.split('.').every((label) => /^(0x[0-9a-f]*|[0-9]+)$/i.test(label))
 }
 
-/** Whether a host is a dotted address in 127.0.0.0/8, in its canonical form. */
+/** Whether a host is an address in 127.0.0.0/8, in canonical dotted form. */
 function isLoopback(host: string): boolean {
   return /^127(\.(0|[1-9][0-9]{0,2})){3}$/.test(host) && URL.parse(`http://${host}`)?.hostname === host
 }
 
-/** The query that starts a sign-in at a provider. Parameters that it does not name are passed on to the provider. */
+/** The query that starts a sign-in at a provider. Unknown parameters are passed on to the provider. */
 export const AuthorizeQuery = z
   .object({
     provider: z.string().optional().meta({ minLength: 1, description: 'The name of the provider' }),
@@ -228,7 +227,7 @@ interface AuthorizeRequest {
   readonly query: Readonly<Record<string, string>>
 }
 
-/** Reads the query, all but its redirect, which `readContext` resolves. */
+/** Reads the query without its redirect, which `readContext` resolves. */
 export function readAuthorizeQuery(query: z.output<typeof AuthorizeQuery>, rule: PkceRule): AuthorizeRequest {
   const { provider = '', scopes = '' } = query
   const parameters = Object.entries(query).flatMap(([name, value]) =>

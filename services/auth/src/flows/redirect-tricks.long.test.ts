@@ -20,7 +20,7 @@ test.app.addHook('onResponse', async (request) => {
 })
 afterAll(() => test.close())
 
-/** Opens a failing link with this `redirect_to`. @returns where it sends a browser */
+/** Opens a failing link with this `redirect_to`. @returns the redirect of the answer */
 async function follow(trick: string) {
   const url = `/verify?type=signup&token=x&redirect_to=${encodeURIComponent(trick)}`
   const answer = await test.app.inject({ method: 'GET', url })
@@ -44,7 +44,7 @@ describe('GET /verify with a trick as redirect_to', () => {
         return
       }
       expect(statusCode).toBe(303)
-      // Only characters of a header, so that every parser reads the same address.
+      // Only printable header characters, so that every parser reads the same address.
       expect(location).toMatch(/^[!-[\]-~]+$/)
       const target = new URL(location)
       expect(location.startsWith(`${target.protocol}//${target.host}`)).toBe(true)

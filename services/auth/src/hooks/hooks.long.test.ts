@@ -41,7 +41,7 @@ const hooks = createHooks(config.hooks, {
 })
 const payload = { user_id: randomUUID(), valid: true }
 const call = () => hooks.call('PASSWORD_VERIFICATION_ATTEMPT', payload)
-/** Gives the answers in turn and repeats the last one. */
+/** Gives these answers in order, and repeats the last one. */
 const answerWith = (...answers: readonly (StubAnswer | undefined)[]) => {
   let count = 0
   stub.answer = () => answers[Math.min(count++, answers.length - 1)]

@@ -6,7 +6,7 @@ import { readHookAnswer } from './hooks.ts'
 const STRICT = { hookRefusalCode: 'hook_rejected', ignoreUnknownHookAnswers: false } as const
 const LENIENT = { hookRefusalCode: 'unknown', ignoreUnknownHookAnswers: true } as const
 
-/** The members of an answer that consents, for each hook; undefined for a hook that answers nothing. */
+/** The members of each hook's consenting answer. `undefined` for a hook with an empty answer. */
 const CONSENT: Readonly<Record<HookName, object | undefined>> = {
   CUSTOM_ACCESS_TOKEN: { claims: { sub: 'u1' } },
   PASSWORD_VERIFICATION_ATTEMPT: { decision: 'continue' },
@@ -19,7 +19,7 @@ const CONSENT: Readonly<Record<HookName, object | undefined>> = {
 const SPEAKING = HOOK_NAMES.filter((name) => CONSENT[name])
 const SILENT = HOOK_NAMES.filter((name) => !CONSENT[name])
 
-/** The members that are read, or the status, code and message of the error. */
+/** Returns the members of the answer, or the status, code and message of the error. */
 function read(name: HookName, answer: unknown, compatibility: typeof STRICT | typeof LENIENT, status = 200): unknown {
   const body = answer === '' ? '' : JSON.stringify(answer)
   try {
@@ -32,7 +32,7 @@ const FAILED = [500, 'unexpected_failure', 'Error running hook']
 const everyHook = (answers: readonly unknown[]) =>
   HOOK_NAMES.flatMap((name) => answers.map((answer) => [name, JSON.stringify(answer), answer] as const))
 
-/** Errors that mean no, but not in the form of a refusal. */
+/** Errors that look like refusals but have the wrong form. */
 const MALFORMED: readonly unknown[] = [
   'blocked',
   '',

@@ -18,14 +18,14 @@ import {
 } from '../external-errors.ts'
 import { upstreamForm } from '../records/timestamp.ts'
 
-/** The operator's own server, which this service asks over HTTP (reference: Hooks). */
+/** The operator's server that this service calls over HTTP (reference: Hooks). */
 export interface Hooks {
   isOn(name: HookName): boolean
-  /** Whether the request itself calls a hook that is on. Otherwise a job or a later request calls it. */
+  /** Whether the request itself calls an enabled hook. Otherwise a job or a later request calls it. */
   isInRequest(name: HookName): boolean
-  /** Calls a hook that is on. Call it outside of a database transaction: an answer may take five seconds. */
+  /** Calls an enabled hook. Do not call it in a database transaction, because an answer may take five seconds. */
   call(name: HookName, payload: object): Promise<HookAnswer>
-  /** Runs the work of a request: hooks that are called meanwhile get the address of its client. */
+  /** Runs the work of a request. Hooks called during it receive the address of its client. */
   during(ip: string, run: () => void): void
 }
 
@@ -44,7 +44,7 @@ interface HookDeps {
   >
 }
 
-/** The names of hooks in their metadata, as supabase/auth has them. */
+/** The names of hooks in their metadata, as in supabase/auth. */
 const METADATA_NAMES: Readonly<Record<HookName, string>> = {
   CUSTOM_ACCESS_TOKEN: 'customize-access-token',
   SEND_EMAIL: 'send-email',
@@ -55,16 +55,19 @@ const METADATA_NAMES: Readonly<Record<HookName, string>> = {
   AFTER_USER_CREATED: 'after-user-created',
 }
 
-/** The time of one call, all its attempts together. */
+/** The time limit of one call, with all its attempts. */
 const TOTAL_MS = 5_000
 const ATTEMPTS_MAX = 3
 const PAUSE_MS = 200
 
-/** The hooks of a process. Each call is signed, has three tries in five seconds, and a refusal is logged without its payload. */
+/**
+ * Creates the hooks of a process. Calls are signed, and have three attempts in five seconds. The log of a refusal omits its
+ * payload.
+ */
 export function createHooks(config: HooksConfig, deps: HookDeps): Hooks {
   const { sendMetadataToAllHooks, callMessageHooks, callUserHooks } = deps.compatibility
   const toForm = upstreamForm(deps.compatibility) ?? ((payload: unknown) => payload)
-  // Hooks are called deep within use cases, most of which need no address.
+  // Hooks are called deep inside use cases. Most use cases do not need the address.
   const addresses = new AsyncLocalStorage<string>()
   const withMetadata = (name: HookName, payload: object): object => {
     const metadata = { uuid: randomUUID(), time: deps.now().toISOString(), name: METADATA_NAMES[name] }
@@ -94,13 +97,13 @@ export function createHooks(config: HooksConfig, deps: HookDeps): Hooks {
   }
 }
 
-/** Logs codes and causes, never the hook's own message: it is for the client, and may name the user. */
+/** Logs codes and causes, but not the hook's own message, which is for the client and may identify the user. */
 function logRefusal({ logger }: HookDeps, hook: HookName, error: unknown): void {
   const { code, cause } = error instanceof HttpError ? error : { code: 'failed', cause: error }
   logger.warn({ hook, code, reason: cause instanceof Error ? cause.message : undefined }, 'hook refused or failed')
 }
 
-/** Tries three times within five seconds. All attempts have one id, so that a hook can recognise a repeated message. */
+/** Makes up to three attempts in five seconds. All have the same id, so that a hook can recognise a repetition. */
 async function deliver(deps: HookDeps, { url, keys }: HookConfig, body: string): Promise<OutboundAnswer> {
   const timestamp = Math.floor(deps.now().getTime() / 1_000)
   const headers = {
@@ -111,7 +114,7 @@ async function deliver(deps: HookDeps, { url, keys }: HookConfig, body: string):
   const tooLate = once(end, 'abort').then(() => {
     throw hookTimeout()
   })
-  // Nothing may await this promise when it rejects. An unhandled rejection would end the process.
+  // If nothing awaits this promise when it rejects, the unhandled rejection would end the process.
   tooLate.catch(() => {})
   for (let attempt = 1; ; attempt += 1) {
     const sent = deps.outbound.send({
@@ -138,12 +141,12 @@ async function deliver(deps: HookDeps, { url, keys }: HookConfig, body: string):
 
 interface SignedMessage {
   readonly id: string
-  /** Epoch seconds. */
+  /** Seconds since 1970. */
   readonly timestamp: number
   readonly body: string
 }
 
-/** The headers of Standard Webhooks. With one of the keys, a receiver can check the sender and the age of a message. */
+/** Returns the headers of Standard Webhooks. With one of the keys, a receiver can verify the sender and age of a message. */
 function signatureHeaders(keys: readonly Buffer[], { id, timestamp, body }: SignedMessage) {
   const signatures = keys.map((key) => createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64'))
   return {
@@ -153,19 +156,19 @@ function signatureHeaders(keys: readonly Buffer[], { id, timestamp, body }: Sign
   }
 }
 
-/** The longest answer that is read. */
+/** The maximum size of an answer. */
 const ANSWER_BYTES_MAX = 200 * 1_024
 
-/** The JSON object that a hook answers. Each caller checks the members that it reads. */
+/** The JSON object in a hook's answer. Each caller checks the members that it needs. */
 export type HookAnswer = Readonly<Record<string, unknown>>
 
-/** How a hook refuses, with any status. */
+/** The form of a hook's refusal, with any status. */
 export const Refusal = z.object({ error: z.object({ http_code: z.int().optional(), message: z.string() }) })
 
-/** How a hook refuses in a profile where any other `error` means nothing. */
+/** The form of a refusal in a profile that ignores every other `error`. */
 const LenientRefusal = z.object({ error: z.object({ http_code: z.int().nullish(), message: z.string().min(1) }) })
 
-/** The claims that a token must still have after the hook (reference: Hooks). */
+/** The claims that a token must still contain after the hook (reference: Hooks). */
 export const CustomisedClaims = z.looseObject({
   aud: z.union([z.string(), z.array(z.string())]),
   exp: z.int(),
@@ -178,18 +181,18 @@ export const CustomisedClaims = z.looseObject({
   session_id: z.string(),
   is_anonymous: z.boolean(),
 })
-/** The answer of the hook CUSTOM_ACCESS_TOKEN: the claims of the token, whole. */
+/** The answer of the hook CUSTOM_ACCESS_TOKEN. It contains all claims of the token. */
 export const ClaimsAnswer = z.object({ claims: CustomisedClaims })
 
 const Decision = z.enum(['continue', 'reject'])
-/** The answer of the hooks of attempts. `should_logout_user` is read only with PASSWORD_VERIFICATION_ATTEMPT. */
+/** The answer of the hooks for attempts. Only PASSWORD_VERIFICATION_ATTEMPT uses `should_logout_user`. */
 export const AttemptVerdict = z.object({
   decision: Decision,
   message: z.string().optional(),
   should_logout_user: z.boolean().optional(),
 })
 
-/** The answer of the hooks of attempts in a profile where a hook that does not say `reject` consents. */
+/** The same answer in a profile where every decision except `reject` is consent. */
 export const LenientVerdict = AttemptVerdict.extend({
   decision: z
     .string()
@@ -197,20 +200,19 @@ export const LenientVerdict = AttemptVerdict.extend({
     .transform((decision) => (decision === 'reject' ? decision : 'continue')),
 })
 
-/** Whether a hook asks for another attempt. */
+/** Whether the hook's status requests another attempt. */
 function isRetryable({ status }: Pick<OutboundAnswer, 'status'>): boolean {
   return status === 429 || status === 503
 }
 
-/** Hooks that answer nothing, unless they refuse. */
+/** Hooks whose answer is empty unless they refuse. */
 const SILENT: readonly HookName[] = ['SEND_EMAIL', 'SEND_SMS', 'BEFORE_USER_CREATED', 'AFTER_USER_CREATED']
 
-/** The options that decide the meaning of an answer. */
 type AnswerOptions = Pick<CompatibilityOptions, 'hookRefusalCode' | 'ignoreUnknownHookAnswers'>
 
 /**
- * Reads the answer of a hook (reference: Hooks). An empty body is an empty object. An answer that is neither in form nor a
- * refusal must not count as consent, so it fails, unless the profile ignores such answers.
+ * Reads the answer of a hook (reference: Hooks). An empty body is an empty object. An answer with a wrong form must not count as
+ * consent, so it fails, unless the profile ignores such answers.
  */
 export function readHookAnswer(
   name: HookName,
@@ -228,7 +230,7 @@ export function readHookAnswer(
   return members
 }
 
-/** The error `null` is none: serializers write it. */
+/** `error: null` is not an error, because some serializers write it. */
 function refuseUnknown(name: HookName, { error = null, ...others }: HookAnswer): void {
   if (error !== null) failHook(new Error('the hook answers an error that is no refusal'))
   if (SILENT.includes(name) && Object.keys(others).length > 0) failHook(new Error('the hook has to answer nothing'))
@@ -239,12 +241,12 @@ function parse(body: string, contentType: string): HookAnswer | null {
   try {
     return z.record(z.string(), z.unknown()).nullable().parse(JSON.parse(body))
   } catch {
-    // The parser's own message quotes the body, which must not reach the log.
+    // The parser's own message quotes the body, which must not be logged.
     failHook(new Error('the hook answers no JSON object'))
   }
 }
 
-/** A hook refuses with a client error. Any other status is a failure of the hook itself. */
+/** A hook refuses with a client error. Any other status means that the hook itself has failed. */
 function refuse(
   { http_code, message }: z.output<typeof LenientRefusal>['error'],
   code: AnswerOptions['hookRefusalCode'],
@@ -254,7 +256,7 @@ function refuse(
   throw hookRejected({ status, message, code })
 }
 
-/** Reads the members of an answer by a schema. The failure names the wrong member for the log. */
+/** Parses the members of an answer by a schema. A failure names the wrong member for the log. */
 export function requireHookAnswer<Output>(
   schema: { safeParse(value: unknown): { success: true; data: Output } | { success: false; error: unknown } },
   answer: HookAnswer,
@@ -264,7 +266,7 @@ export function requireHookAnswer<Output>(
   return failHook(parsed.error)
 }
 
-/** Ends the call of a hook that fails. The client learns nothing of the cause, which is for the log. */
+/** Ends a failed call of a hook. The cause goes only to the log, not to the client. */
 export function failHook(cause: unknown): never {
   throw hookFailed({ cause })
 }

@@ -13,7 +13,7 @@ import { findIdentifierOwner } from '../users/user-repository.ts'
 import { viewUser } from '../users/user-view.ts'
 import type { Hooks } from './hooks.ts'
 
-/** A person who has become a user. `ip` is the address of the client for the hook; empty if none is known. */
+/** A person who has become a user. `ip` is the client's address for the hook, or empty if it is unknown. */
 export const UserCreated = z.object({ userId: z.string(), ip: z.string() })
 
 export type UserCreated = Readonly<z.output<typeof UserCreated>>
@@ -25,20 +25,20 @@ export interface UserCreatedDeps {
   readonly now: () => Date
 }
 
-/** Tries for a day, so that the call outlives an outage of the hook. */
+/** Tries for a day, so that an outage of the hook does not lose the call. */
 export const userCreatedTask = defineTask<UserCreated>('user-created', {
   ...RETRY_FOR_A_DAY,
   timeoutSeconds: 15,
 })
 
 /**
- * How long the job of a sign-up waits: longer than the sign-up may take. That is 5 s until its batch starts, 5 s for a connection
- * and 10 s for the statement. If the sign-up runs alone after its batch, the last two count twice. By then the user exists, or
+ * How long the job of a sign-up waits. It must exceed the time of a sign-up: 5 s until its batch starts, 5 s for a connection and
+ * 10 s for the statement. If the sign-up runs alone after its batch, the last two count twice. After that, the user exists or
  * never will.
  */
 const HELD_SECONDS = 40
 
-/** Queues the call of the hook AFTER_USER_CREATED, in the transaction that makes the user. */
+/** Queues the call of the hook AFTER_USER_CREATED, in the transaction that creates the user. */
 export async function queueUserCreated(
   trx: Db,
   { hooks, jobs }: { readonly hooks: Pick<Hooks, 'isOn'>; readonly jobs: Jobs },
@@ -48,9 +48,8 @@ export async function queueUserCreated(
 }
 
 /**
- * Queues the call of the hook AFTER_USER_CREATED before an SQL function makes the user, so that a crash in between loses nothing.
- * The function may find that the address is taken. No user has the id then, and the job calls nothing. Either way takes the same
- * time.
+ * Queues the call of the hook AFTER_USER_CREATED before an SQL function creates the user, so that a crash in between loses no
+ * call. If the address is taken, no user gets the id, and the job calls nothing. Both cases take the same time.
  */
 export async function holdUserCreated(
   { db, hooks, jobs }: Pick<UserCreatedDeps, 'db' | 'hooks' | 'jobs'>,
@@ -60,7 +59,7 @@ export async function holdUserCreated(
   await jobs.send(db, userCreatedTask, created, { startAfterSeconds: HELD_SECONDS })
 }
 
-/** Calls the hook in the request that has made a user, after the commit. The user stays, even if the hook refuses. */
+/** Calls the hook in the request that has created a user, after the commit. The user stays even if the hook refuses. */
 export async function announceUser(
   { db, hooks }: Pick<UserCreatedDeps, 'db' | 'hooks'>,
   userId: string,
@@ -75,8 +74,8 @@ interface AskDeps {
 }
 
 /**
- * Asks the hook BEFORE_USER_CREATED whether a person may become a user, before anything is written. The hook is also asked for
- * addresses that are taken, because the answer must not reveal that there is an account.
+ * Calls the hook BEFORE_USER_CREATED, which decides whether a person may become a user, before any write. Also calls it for taken
+ * addresses, because the answer must not reveal that an account exists.
  * @param ip the client's address
  */
 export async function askBeforeUserCreated(
@@ -103,8 +102,8 @@ interface AskOwnDeps extends AskDeps {
 }
 
 /**
- * Asks the hook about the user of an invitation, of an admin's link or of a code by SMS. Addresses with an account are not asked
- * about: an admin may learn who has an account. So may a client that asks for a code by SMS, if the user is made at once.
+ * Calls the hook for the user of an invitation, of an admin's link, or of a code by SMS. Does not call it if the address has an
+ * account. An admin may know this, and so may a client that requests a code by SMS, if that creates the user immediately.
  */
 export async function askBeforeOwnUser(
   deps: AskOwnDeps,

@@ -3,7 +3,7 @@ import type { Db, IdentitiesTable, Trx } from '../database.ts'
 import { NO_TIME } from '../records/timestamp.ts'
 import { type ExternalAccount, type Identity, toMetadata } from './identity.ts'
 
-/** Lists the identities of a user, oldest first. A user has a handful. */
+/** Lists the identities of a user, oldest first. A user has only a few. */
 export async function listIdentities(db: Db, userId: string): Promise<Identity[]> {
   const rows = await db
     .selectFrom('identities')
@@ -19,14 +19,14 @@ export async function listIdentities(db: Db, userId: string): Promise<Identity[]
 /** The unique index of external accounts. */
 export const ACCOUNT_KEY = 'identities_provider_id_provider_unique'
 
-/** Inserts an identity. @throws the unique violation of ACCOUNT_KEY when the subject is taken */
+/** Inserts an identity. @throws the unique violation of ACCOUNT_KEY if the subject is taken */
 export async function insertIdentity(trx: Db, values: Insertable<IdentitiesTable>): Promise<Identity> {
   const moment = sql<string>`clock_timestamp()`
   const query = trx.insertInto('identities').values({ created_at: moment, updated_at: moment, ...values })
   return toIdentity(await query.returningAll().executeTakeFirstOrThrow())
 }
 
-/** Inserts an identity, or merges keys into the data of the identity that its subject has. */
+/** Inserts an identity. If the subject has one, merges the keys into its data. */
 export async function upsertIdentity(
   trx: Db,
   values: Insertable<IdentitiesTable> & { readonly updated_at: Date },
@@ -44,7 +44,7 @@ export async function upsertIdentity(
     .execute()
 }
 
-/** Merges keys into the data of a user's identities of one provider. */
+/** Merges keys into the data of a user's identities at one provider. */
 export async function updateIdentityData(
   trx: Db,
   owner: { readonly userId: string; readonly provider: string },
@@ -59,7 +59,7 @@ export async function updateIdentityData(
     .execute()
 }
 
-/** Maps a row to an identity. Data that is no object counts as empty: an application may have written it by SQL. */
+/** Maps a row to an identity. If SQL of an application stored data that is not an object, it counts as empty. */
 export function toIdentity(row: Selectable<IdentitiesTable>): Identity {
   return {
     id: row.id,
@@ -74,12 +74,12 @@ export function toIdentity(row: Selectable<IdentitiesTable>): Identity {
   }
 }
 
-/** Deletes an identity. Its user stays, also without any identity: the caller checks that another one is left. */
+/** Deletes an identity. The user stays, so the caller must check that another identity is left. */
 export async function deleteIdentity(trx: Db, id: string): Promise<void> {
   await trx.deleteFrom('identities').where('id', '=', id).execute()
 }
 
-/** Removes the data of an identity of a deleted user, and obscures its subject (reference: Deletion). */
+/** Removes the identity data of a deleted user, and obscures the subject (reference: Deletion). */
 export async function updateDeletedIdentity(
   trx: Db,
   { id, providerId }: { readonly id: string; readonly providerId: string },
@@ -94,7 +94,7 @@ export async function updateDeletedIdentity(
 
 type Account = Pick<ExternalAccount, 'provider' | 'subject'>
 
-/** Finds the identity of an external account by provider and subject, without a lock. Undefined for an unknown account. */
+/** Finds the identity of an external account without a lock. `undefined` if the account is unknown. */
 export async function findExternalIdentity(db: Db, { provider, subject }: Account): Promise<Identity | undefined> {
   const row = await db
     .selectFrom('identities')
@@ -110,14 +110,14 @@ export async function hasIdentitiesOf(db: Db, provider: string): Promise<boolean
   return (await query.limit(1).executeTakeFirst()) !== undefined
 }
 
-/** Whether users have identities of a provider whose data name another issuer than this one. */
+/** Whether users have identities of this provider with another issuer. */
 export async function hasIdentitiesOfOtherIssuer(db: Db, provider: string, issuer: string): Promise<boolean> {
   const query = db.selectFrom('identities').select('id').where('provider', '=', provider)
   const isOther = sql<boolean>`identity_data ->> 'iss' <> ${issuer}`
   return (await query.where(isOther).limit(1).executeTakeFirst()) !== undefined
 }
 
-/** Inserts the identity of an external account. @throws the unique violation of ACCOUNT_KEY when the account has an identity */
+/** Inserts the identity of an external account. @throws the unique violation of ACCOUNT_KEY if the account has one */
 export function insertExternalIdentity(
   trx: Trx,
   userId: string,
@@ -135,7 +135,7 @@ export function insertExternalIdentity(
   })
 }
 
-/** Merges the provider's current claims. Earlier claims stay, since some providers send a name only the first time. */
+/** Merges the provider's current claims. Keeps earlier ones, because some providers send a name only once. */
 export async function updateExternalIdentity(
   trx: Trx,
   id: string,
@@ -153,7 +153,7 @@ export async function updateExternalIdentity(
     .execute()
 }
 
-/** Removes every identity of a user but one, and but those of a provider where one is named. */
+/** Deletes all identities of a user except `kept.id` and those of `kept.provider`, if it is given. */
 export async function deleteOtherIdentities(
   trx: Trx,
   userId: string,
@@ -163,7 +163,7 @@ export async function deleteOtherIdentities(
   await (kept.provider === undefined ? others : others.where('provider', '<>', kept.provider)).execute()
 }
 
-/** Removes the identities of a user at providers that have not verified an address. @returns whether there were any */
+/** Deletes a user's identities without an address that a provider has verified. @returns whether any existed */
 export async function deleteUnverifiedIdentities(trx: Trx, userId: string): Promise<boolean> {
   const { numDeletedRows } = await trx
     .deleteFrom('identities')
@@ -175,13 +175,13 @@ export async function deleteUnverifiedIdentities(trx: Trx, userId: string): Prom
 }
 
 /**
- * Lists at most two users who own one of some trusted addresses. An unconfirmed own address does not count where the user has a
- * confirmed phone, because the phone alone proves who the user is. An address in an identity counts if a provider has verified
- * it. The identities of a user's own email and phone do not count: SQL may have changed the user's row alone, and an import or an
- * adopted database may hold any address there. Pending sign-ups are no users yet.
+ * Lists at most two users who own one of these trusted addresses. An unconfirmed own address does not count if the user has a
+ * confirmed phone, because the phone alone proves who the user is. An identity's address counts if a provider has verified it.
+ * Identities of the user's own email and phone do not count: SQL may have changed only the user's row, and an import or an
+ * adopted database may contain any address. Pending sign-ups are not users.
  *
- * Anybody can sign up with addresses of another person. So an unclaimed account counts only if no other user does, and of several
- * such accounts the account of the first address. Otherwise a stranger could keep the owner of the addresses out.
+ * Anyone can sign up with another person's addresses. So an unclaimed account counts only if no other user does. Of several such
+ * accounts, only the one of the first address counts. Otherwise a stranger could lock out the owner of the addresses.
  */
 export async function listOwnersOfEmails(db: Db, emails: readonly string[]): Promise<readonly string[]> {
   if (emails.length === 0) return []

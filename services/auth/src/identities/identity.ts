@@ -6,15 +6,15 @@ import type { Timestamp } from '../records/timestamp.ts'
 import { type IdentifierKind, isEmail, normaliseEmail } from '../requests/fields.ts'
 
 export interface Identity {
-  /** Id of the row; `identity_id` on the wire. */
+  /** The id of the row. In the API it is `identity_id`. */
   readonly id: string
   readonly userId: string
   /** `email`, `phone`, or the name of an external provider. */
   readonly provider: string
-  /** Subject at the provider; for email and phone the user's id. */
+  /** The subject at the provider. For email and phone it is the user's id. */
   readonly providerId: string
   readonly data: Readonly<Record<string, unknown>>
-  /** Lower-case email of `data`, null when it has none. */
+  /** The lower-case email of `data`, or `null`. */
   readonly email: string | null
   readonly lastSignInAt: Timestamp | null
   readonly createdAt: Timestamp
@@ -22,8 +22,8 @@ export interface Identity {
 }
 
 /**
- * Since when an identity can sign in to an account. Null when the account began with the identity.
- * @param owner as they were before the sign-in
+ * Returns since when an identity gives access to an account. `null` if the account began with this identity.
+ * @param owner the user before the sign-in
  */
 export function identitySince(
   { createdAt }: Pick<Identity, 'createdAt'>,
@@ -34,8 +34,8 @@ export function identitySince(
 }
 
 /**
- * The data of a new email or phone identity (reference: Identity). Keys of `extra` never override it. An address of the other
- * kind is left out: a user must not claim an address by writing it into the metadata.
+ * Returns the data of a new email or phone identity (reference: Identity). `extra` never overrides them. An address of the other
+ * kind is omitted, because a user must not claim an address through the metadata.
  */
 export function ownIdentityData(
   provider: IdentifierKind,
@@ -52,15 +52,15 @@ export function ownIdentityData(
   }
 }
 
-/** The metadata of a column. Empty when it holds no object, as supabase/auth reads it. */
+/** Returns the metadata of a column. Like in supabase/auth, they are empty if the column has no object. */
 export function toMetadata(value: unknown): Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : {}
 }
 
 /**
- * The identities whose email a user could adopt after their own email went with an identity, oldest first. Undefined when the
- * user's email still belongs to an identity, or when the user has none. `isVerified`: whether an email may be adopted. The email
- * identity has the user's email, not the email of its data: SQL may have changed the user's row alone. A phone identity has none.
+ * Returns the identities whose email a user could adopt after the user's own email was unlinked, oldest first. Returns
+ * `undefined` if the user has no email, or if it still belongs to an identity. The email identity counts by the user's email,
+ * because SQL may have changed only the user's row. A phone identity has no email.
  * @param identities the remaining ones, oldest first
  */
 export function emailCandidates(
@@ -73,7 +73,7 @@ export function emailCandidates(
   return email === null || isKept ? undefined : atProviders.filter(hasEmail)
 }
 
-/** Whether this service or the provider has verified an identity's email. */
+/** Whether this service or the provider has verified the identity's email. */
 export function isVerified({ data }: Identity): boolean {
   return data.email_verified === true
 }
@@ -82,7 +82,7 @@ function hasEmail(identity: Identity): identity is Identity & { readonly email: 
   return identity.email !== null && identity.email !== ''
 }
 
-/** An address that an external account has, normalised. */
+/** A normalised address of an external account. */
 interface ExternalEmail {
   readonly email: string
   readonly isVerified: boolean
@@ -91,18 +91,18 @@ interface ExternalEmail {
 export interface ExternalAccount {
   readonly provider: string
   readonly subject: string
-  /** The meaning of the subject, where an admin may change it: as it was when the provider was asked. */
+  /** The meaning of the subject when the provider was called. An admin may change it later. */
   readonly subjects?: Subjects
   readonly emails: readonly ExternalEmail[]
-  /** The address that counts: the primary one, or the last one. Undefined if the provider sends none. */
+  /** The primary address, or else the last one. `undefined` if the provider sends none. */
   readonly email: ExternalEmail | undefined
-  /** Whether a person without an address may have an account here. */
+  /** Whether a person without an address may have an account. */
   readonly emailOptional: boolean
-  /** Claims that the identity stores and the user's metadata take over (reference: Owner of an external account). */
+  /** Claims that the identity and the user's metadata store (reference: Owner of an external account). */
   readonly data: Readonly<Record<string, unknown>>
 }
 
-/** The claims that `data` of an account may have. */
+/** The allowed claims in `data` of an account. */
 export const CLAIM_NAMES: ReadonlySet<string> = new Set([
   'iss',
   'sub',
@@ -120,7 +120,7 @@ export const CLAIM_NAMES: ReadonlySet<string> = new Set([
   'custom_claims',
 ])
 
-/** The longest subject of an account at a provider, in characters. */
+/** The maximum length of a subject at a provider, in characters. */
 export const SUBJECT_LENGTH_MAX = 512
 
 interface AccountConfig {
@@ -129,10 +129,10 @@ interface AccountConfig {
 }
 
 /**
- * The account that a provider describes. An address that no form of this service accepts counts as none. Case folding beyond
- * ASCII could turn it into the address of another user. Some providers can say that an address is verified, and do not: such an
- * address counts as verified only with `assumesVerified`.
- * @throws Error without a subject
+ * Returns the account that a provider describes. An address that this service would refuse counts as absent, because case folding
+ * beyond ASCII could turn it into another user's address. If a provider can verify addresses but does not say so, an address
+ * counts as verified only with `assumesVerified`.
+ * @throws Error if there is no subject
  */
 export function toExternalAccount(
   {
@@ -159,7 +159,7 @@ export function toExternalAccount(
   return { provider: name, subject, ...(subjects && { subjects }), emails, email, emailOptional, data }
 }
 
-/** The addresses by which an account may be matched with a user, in the order of precedence: the verified addresses, or all. */
+/** Returns the addresses that may match the account with a user, by priority: the verified ones, or all. */
 export function trustedEmails(
   { email: primary, emails }: Pick<ExternalAccount, 'email' | 'emails'>,
   trust: 'verified' | 'all',
@@ -179,7 +179,7 @@ function toData(
 ): Record<string, unknown> {
   const { subject, name, picture, customClaims = {} } = profile
   const custom = withoutEmpty(customClaims)
-  // The provider could have sent custom claims, and sent none. supabase/auth then stores an empty object.
+  // The provider supports custom claims but sent none. supabase/auth then stores an empty object.
   const showsEmptyObject =
     showEmptyCustomClaims && profile.customClaims && Object.keys(profile.customClaims).length === 0
   const data = withoutEmpty({

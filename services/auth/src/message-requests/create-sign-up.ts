@@ -49,10 +49,10 @@ export interface CreateSignUpDeps extends ConfirmationDeps, SmsAllowanceDeps, Us
   readonly outbox: Pick<Outbox, 'wake'>
 }
 
-/** A checked sign-up with its metadata and its request. */
+/** A validated sign-up with its metadata and request. */
 export interface NewSignUp {
   readonly identifier: UserIdentifier
-  /** Undefined for a password that nobody knows. */
+  /** If it is `undefined`, the user gets an unknown random password. */
   readonly password: string | undefined
   readonly pkce: PkceChallenge | undefined
   readonly channel: SmsChannel
@@ -60,7 +60,7 @@ export interface NewSignUp {
   readonly context: RequestContext
 }
 
-/** A session if no confirmation is needed; otherwise a user record that reveals nothing about an existing account. */
+/** A session if no confirmation is needed. Otherwise a user that does not reveal whether an account exists. */
 type CreatedSignUp =
   | { readonly verdict: 'signed-in'; readonly session: IssuedSession }
   | ({ readonly verdict: 'confirm' } & UnconfirmedUser)
@@ -74,10 +74,10 @@ const ACTIONS = {
 } as const
 
 /**
- * Stores a sign-up. Nothing reveals whether the identifier is taken (reference: Duplicate sign-ups): every path hashes the
- * password, prepares the message and makes one call of the database. The answer does not depend on its rows.
- * @throws userAlreadyExists, userAlreadyRegistered, overEmailRateLimit, emailTooSoon, smsTooSoon, serverBusy, and what `takeSms`
- * and `askBeforeUserCreated` throw
+ * Stores a sign-up without revealing whether the identifier is taken (reference: Duplicate sign-ups). Every path hashes the
+ * password, prepares the message and makes one database call. The answer does not depend on the database rows.
+ * @throws userAlreadyExists, userAlreadyRegistered, overEmailRateLimit, emailTooSoon, smsTooSoon, serverBusy, and the errors of
+ * `takeSms` and `askBeforeUserCreated`
  */
 export async function createSignUp(deps: CreateSignUpDeps, input: NewSignUp): Promise<CreatedSignUp> {
   const { identifier, context } = input
@@ -95,12 +95,12 @@ export async function createSignUp(deps: CreateSignUpDeps, input: NewSignUp): Pr
   }
 }
 
-/** Gives a message back that a duplicate does not send. The answer does not wait for it: its time would reveal a duplicate. */
+/** Returns an unsent message to the limit for a duplicate. Runs after the answer, whose time would reveal the duplicate. */
 function giveBackLater({ logger }: Pick<CreateSignUpDeps, 'logger'>, allowance: Allowance): void {
   allowance.giveBackUnsent().catch((err: unknown) => logger.warn({ err }, 'a message is not given back to its limit'))
 }
 
-/** A user who is made if nobody has the identifier. */
+/** A user who is created if the identifier is free. */
 interface DrawnUser {
   readonly row: Pick<SignUp, 'userId' | 'identityId' | 'audience' | 'role' | 'data' | 'now'>
   readonly isConfirmed: boolean
@@ -122,11 +122,11 @@ function drawUser(deps: Pick<CreateSignUpDeps, 'config' | 'now'>, { identifier, 
 
 interface StoredSignUp {
   readonly outcome: SignUpOutcome
-  /** Begins the session of a sign-up that signs the user in. */
+  /** Starts the session of a sign-up that signs the user in. */
   readonly refreshToken: string
 }
 
-/** Makes the same call of the database, whether or not a user has the identifier. */
+/** Makes the same database call, whether or not the identifier is taken. */
 async function storeSignUp(
   deps: CreateSignUpDeps,
   input: NewSignUp,
@@ -153,13 +153,13 @@ async function storeSignUp(
   const outcome = isConfirmed
     ? await deps.insertSignUp({ ...signUp, confirmation: undefined })
     : await insertUnconfirmed(deps, signUp, { ...input, data: row.data })
-  // Wake the outbox for a taken address too: the work after the answer must not reveal that the address is taken.
+  // Wake the outbox for a taken address too. Otherwise the later work would reveal that the address is taken.
   if (!isConfirmed) deps.outbox.wake()
   auditToLog(deps, { action: ACTIONS[outcome.verdict], actorId: outcome.actorId, ip: context.ip })
   return { outcome, refreshToken }
 }
 
-/** @param password undefined: the user gets a password that nobody knows */
+/** @param password if it is `undefined`, the user gets an unknown random password */
 async function hashPassword(
   { config, passwords, randomBytes }: Pick<CreateSignUpDeps, 'config' | 'passwords' | 'randomBytes'>,
   password: string | undefined,
@@ -181,12 +181,12 @@ async function answerSignUp(
   if (verdict === 'taken' && revealsTakenIdentifier(deps, identifier)) refuseTaken(deps)
   const fresh = buildUnconfirmedUser({ ...row, identifier })
   if (verdict !== 'sent') return { verdict: 'confirm', ...(await answerDuplicate(deps, input, outcome, fresh)) }
-  // The user stays, so a refusal by the hook is reported as a failure.
+  // The user already exists, so a refusal by the hook is reported as a failure.
   await announceUser(deps, actorId).catch(failHook)
   return { verdict: 'confirm', ...fresh }
 }
 
-/** Whether the status alone reveals that an identifier is taken (reference: Duplicate sign-ups). */
+/** Whether the status itself reveals that an identifier is taken (reference: Duplicate sign-ups). */
 function revealsTakenIdentifier(deps: Pick<CreateSignUpDeps, 'config'>, identifier: UserIdentifier): boolean {
   const { mail, sms, compatibility } = deps.config
   return (
@@ -212,10 +212,10 @@ async function answerDuplicate(
   const waitMs = verdict === 'repeated' && (await restOfInterval(deps.db, deps, interval))
   if (waitMs) refuseTooSoon(interval, waitMs)
   const stored = await findProfileById(deps.db, actorId)
-  // The user may have been deleted since.
+  // The user may have been deleted in the meantime.
   if (stored === undefined) return fresh
   const { user, identities } = stored
-  // Only the invited user may learn the content of the invitation.
+  // Only the invited user may see the content of the invitation.
   return user.invitedAt === null ? { user, identities } : { user: { ...user, userMetadata: {} }, identities: [] }
 }
 
@@ -231,7 +231,6 @@ function isAutoconfirmed({ config }: Pick<CreateSignUpDeps, 'config'>, { kind }:
   return kind === 'email' ? config.mail.autoconfirm : config.sms.autoconfirm
 }
 
-/** The dependencies of a sign-up whose identifier has to be confirmed. */
 interface ConfirmationDeps extends MessageRequestDeps {
   readonly insertSignUp: InsertSignUp
 }
@@ -245,7 +244,7 @@ interface ConfirmedSignUp {
   readonly context: RequestContext
 }
 
-/** Stores a sign-up with the message that confirms it, or with the request that mails a user who has not confirmed. */
+/** Stores a sign-up with its confirmation message, or with the request that mails an unconfirmed user again. */
 async function insertUnconfirmed(
   deps: ConfirmationDeps,
   signUp: Omit<SignUp, 'confirmation'>,
@@ -285,7 +284,7 @@ async function insertUnconfirmed(
 interface PreparedMessage {
   readonly secrets: MessageSecrets
   readonly mail?: MailJob
-  /** Undefined for a test phone, to which nothing is sent. */
+  /** `undefined` for a test phone, which receives no message. */
   readonly sms?: SmsJob | undefined
 }
 

@@ -19,19 +19,19 @@ import { type MessageRequestDeps, requestMessage } from './request-message.ts'
 
 export interface WantedCode {
   readonly identifier: UserIdentifier
-  /** Whether an unknown identifier may become a user, once its code is entered. */
+  /** Whether an unknown identifier may become a user after its code is verified. */
   readonly createUser: boolean
   /** The metadata of such a user. */
   readonly data: Readonly<Record<string, unknown>>
   readonly context: RequestContext
 }
 
-/** Metadata of the pending sign-up that is made for an unknown identifier; undefined: none is made. */
+/** The metadata of a pending sign-up for an unknown identifier. `undefined` if none is created. */
 export type PendingContent = { readonly data: Readonly<Record<string, unknown>> } | undefined
 
 /**
- * Decides the fate of an unknown identifier. Looks for a user only where an unknown identifier is refused, where the answer
- * reveals who has an account anyway.
+ * Decides whether an unknown identifier gets a pending sign-up. Looks for a user only if unknown identifiers are refused, because
+ * the answer then reveals accounts anyway.
  */
 export async function decidePendingSignUp(
   { config, db }: { readonly config: Pick<AuthConfig, 'signup'>; readonly db: Db },
@@ -46,8 +46,8 @@ export async function decidePendingSignUp(
 }
 
 /**
- * Signs an unknown identifier up, as POST /signup does with an unknown password. Sends the confirmation of an unconfirmed user
- * again. Under autoconfirm the user has confirmed by that, and gets the message to sign in.
+ * Signs up an unknown identifier, like POST /signup with an unknown random password. For an unconfirmed user, sends the
+ * confirmation again. With autoconfirm, the user counts as confirmed and gets the sign-in message.
  */
 export async function signUpUnlessKnown(
   deps: CreateSignUpDeps & SessionViewDeps,
@@ -59,7 +59,7 @@ export async function signUpUnlessKnown(
   const isKnown = async () => {
     const user = await findUserByIdentifier(db, context.audience, identifier)
     if (user === undefined || isPendingSignUp(user)) return false
-    // The address belongs to nobody yet. A sign-up would make an account for it, which the request does not ask for.
+    // The address is unclaimed. A sign-up would create an account, which the request did not ask for.
     if (!createUser && (await hasClaimedEmail(db, user))) return true
     const confirmedAt = isEmail ? user.emailConfirmedAt : user.phoneConfirmedAt
     return confirmedAt !== null || (isEmail ? config.mail : config.sms).autoconfirm
@@ -69,18 +69,18 @@ export async function signUpUnlessKnown(
   const interval = await reserveUnrevealedInterval(deps, input)
   const signedUp = await createSignUp(deps, { ...input, password: undefined }).catch(async (error: unknown) => {
     await restoreIntervals(db, interval)
-    // A parallel request may have signed the same identifier up.
+    // A parallel request may have signed up the same identifier.
     if (await isKnown()) return undefined
     throw error
   })
-  // The sign-up has begun a session, so its hooks are called, though nobody gets its token.
+  // The sign-up has started a session, so call its hooks, although no client receives its token.
   if (signedUp?.verdict === 'signed-in') await signFirstSession(deps, signedUp.session)
   return signedUp?.verdict === 'confirm' ? 'confirmation-sent' : 'known'
 }
 
 /**
- * Uses up the interval of a magic link, for a sign-up that does not reveal its own interval. Otherwise the
- * 429 of the next request would reveal who has confirmed an account.
+ * Uses up the interval of a magic link if a sign-up does not reveal its own interval. Otherwise the 429 of the next request would
+ * reveal which accounts are confirmed.
  */
 async function reserveUnrevealedInterval(
   deps: CreateSignUpDeps,
@@ -98,7 +98,7 @@ interface WantedMagicLink extends WantedCode {
   readonly pkce: PkceChallenge | undefined
 }
 
-/** Requests a mail with a link and a code to sign in with, for `POST /magiclink` and `POST /otp`. */
+/** Requests a mail with a sign-in link and code, for `POST /magiclink` and `POST /otp`. */
 export async function mailMagicLink(deps: MagicLinkDeps, { pkce, ...wanted }: WantedMagicLink): Promise<void> {
   const { identifier, context } = wanted
   const stage = await decidePendingSignUp(deps, wanted)

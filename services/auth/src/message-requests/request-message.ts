@@ -36,7 +36,7 @@ import { isPendingSignUp, type User } from '../users/user.ts'
 import { updateUser } from '../users/user-change-repository.ts'
 import { hasClaimedEmail, lockIdentifierOwner } from '../users/user-repository.ts'
 
-/** The dependencies of a request for a message. The limits count each message, whether or not it has a recipient. */
+/** The dependencies of a message request. The limits count each message, even if it has no recipient. */
 export interface MessageRequestDeps extends SendDeps, HookedDeps {
   readonly config: AuthConfig
   readonly hooks: HookedDeps['hooks']
@@ -45,16 +45,16 @@ export interface MessageRequestDeps extends SendDeps, HookedDeps {
   readonly rateLimits: Pick<RateLimits, 'email' | 'sms'>
 }
 
-/** A message that a client asks for, with the values that its job needs. Nothing else of the request is stored. */
+/** A requested message, with the values that its job needs. Nothing else of the request is stored. */
 interface RequestMessageInput extends Pick<MessageRequest, 'purpose' | 'identifier' | 'pkce' | 'stage' | 'channel'> {
   readonly context: Pick<RequestContext, 'audience' | 'redirectTo' | 'linkBase' | 'ip' | 'limitKey'>
 }
 
 /**
- * Queues a request for a message, without looking for its recipient. An unknown address passes the same limits and queues the
- * same job (reference: Enumeration and timing). For the same reason a missing SMS gateway is not reported here: the job drops the
- * message.
- * @returns our own id of the message
+ * Queues a message request without looking for its recipient. An unknown address has the same limits and queues the same job
+ * (reference: Enumeration and timing). For the same reason, the job drops a message without an SMS gateway, and no error is
+ * reported here.
+ * @returns the service's own id of the message
  */
 export async function requestMessage(deps: MessageRequestDeps, input: RequestMessageInput): Promise<string> {
   const request = toMessageRequest(deps, input)
@@ -80,20 +80,20 @@ export async function requestMessage(deps: MessageRequestDeps, input: RequestMes
 }
 
 /**
- * Whether a request without a recipient leaves the interval alone: where the profile sends an SMS in the request. A request that
- * sends one takes longer, so an interval would hide nothing.
+ * Whether a request without a recipient does not use the interval: if the profile sends SMS in the request. The longer request
+ * time reveals a recipient anyway, so the interval would hide nothing.
  */
 function isFree({ config }: MessageRequestDeps, request: MessageRequest): boolean {
   return messageMedium(request) === 'sms' && config.compatibility.sendSms === 'in the request'
 }
 
-/** Whether the request itself looks for the recipient: it sends the message too, or the message goes to a test phone. */
+/** Whether the request itself looks for the recipient, because it also sends the message or uses a test phone. */
 function isSentAtOnce(deps: MessageRequestDeps, request: MessageRequest): boolean {
   return isSentInRequest(deps, messageMedium(request)) || isForTestPhone(deps, request)
 }
 
 /**
- * Whether the message goes to a test phone. A test knows the code in advance and uses it at once, so the code must be stored
+ * Whether the message goes to a test phone. A test knows the code in advance and uses it immediately, so the code must be stored
  * before the answer. A test phone has no account to hide.
  */
 function isForTestPhone({ config, now }: MessageRequestDeps, { identifier: { kind, value } }: MessageRequest): boolean {
@@ -117,20 +117,20 @@ function takeAllowance(
     const mails = countMessages(request, deps.config)
     return takeAllowances(Array.from({ length: mails }, () => () => deps.rateLimits.email.take(limitKey)))
   }
-  // The number of a change of phone is known only from the user's row, which the job reads.
+  // The new number of a phone change is only in the user's row, which the job reads.
   return countSms(deps, request.identifier.kind === 'phone' ? request.identifier.value : '', limitKey)
 }
 
 interface RequestIntervals {
   /** The interval that the request uses up, even if no message is sent. */
   readonly own: IntervalKey
-  /** The interval of another request that always sends a message. This request waits for it, and does not use it up. */
+  /** Another request's interval, which always sends a message. This request waits for it without using it up. */
   readonly before?: IntervalKey
 }
 
 /**
- * The intervals of a request. A request that may send nothing has an interval of its own. In a shared interval, a stranger could
- * hold off a message without sending one, and a refusal would reveal whether one was sent.
+ * Returns the intervals of a request. A request that may send nothing has a separate interval. With a shared interval, a stranger
+ * could delay a message without sending one, and a refusal would reveal whether one was sent.
  */
 function requestIntervals(
   { compatibility }: Pick<AuthConfig, 'compatibility'>,
@@ -145,10 +145,10 @@ function requestIntervals(
   return kind === 'email' ? { own } : { own, before: { ...key, kind: 'sms' } }
 }
 
-/** The dependencies of all kinds of requested messages, because the purpose of a request is known only when its job runs. */
+/** The dependencies of all messages, because the purpose of a request is known only when its job runs. */
 type SendDeps = AuditDeps & EmailChangeDeps & PhoneChangeDeps & PendingSignUpDeps
 
-/** Sends the message of a request, in the transaction of the request. */
+/** Sends the message of a request, in the request's transaction. */
 export function sendRequested(trx: Trx, deps: SendDeps, request: MessageRequest): Promise<Sending> {
   return SENDERS[request.purpose](trx, deps, request)
 }
@@ -163,7 +163,7 @@ const SENDERS: Readonly<Record<MessagePurpose, Sender>> = {
   phone_change: resendPhoneChange,
 }
 
-/** Mails a link and a code to sign in with (reference: POST /otp). */
+/** Mails a link and a code for signing in (reference: POST /otp). */
 async function sendMagicLink(trx: Trx, deps: SendDeps, request: MessageRequest): Promise<Sending> {
   const { identifier, audience, stage, ip, pkce } = request
   const user = await lockOrAddPendingSignUp(trx, deps, { identifier, audience, stage })
@@ -185,7 +185,7 @@ async function sendMagicLink(trx: Trx, deps: SendDeps, request: MessageRequest):
   return 'sent'
 }
 
-/** Mails a link and a code that open a session in which the user can set a new password (reference: POST /recover). */
+/** Mails a link and a code that open a session for setting a new password (reference: POST /recover). */
 async function sendRecovery(trx: Trx, deps: SendDeps, request: MessageRequest): Promise<Sending> {
   const { audience, identifier, ip, pkce } = request
   const user = await lockIdentifierOwner(trx, identifier)
@@ -209,8 +209,8 @@ async function sendRecovery(trx: Trx, deps: SendDeps, request: MessageRequest): 
 }
 
 /**
- * Sends the pending confirmation of an email or a phone again (reference: POST /resend): the confirmation of a sign-up, or for
- * a pending sign-up the code that was asked for.
+ * Sends the pending confirmation of an email or a phone again (reference: POST /resend). For a pending sign-up, sends the
+ * requested code again.
  */
 async function resendConfirmation(trx: Trx, deps: SendDeps, request: MessageRequest): Promise<Sending> {
   const { audience, identifier, ip } = request
@@ -235,7 +235,7 @@ async function resendConfirmation(trx: Trx, deps: SendDeps, request: MessageRequ
   return 'sent'
 }
 
-/** Sends a code by SMS again. @returns `unsent` for a test phone, to which nothing is sent */
+/** Sends a code by SMS again. @returns `unsent` for a test phone, which receives no message */
 export async function resendCode(
   trx: Trx,
   deps: SendDeps,

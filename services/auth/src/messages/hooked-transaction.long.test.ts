@@ -55,7 +55,7 @@ const EmailData = z.looseObject({ token: z.string(), token_new: z.string(), emai
 const Email = z.object({ user: z.looseObject({ id: z.string() }), email_data: EmailData })
 const Sms = z.object({ sms: z.strictObject({ otp: z.string(), phone: z.string() }) })
 const lastMail = () => Email.parse(stub.callsOf('SEND_EMAIL').at(-1)?.payload)
-/** Makes one hook answer otherwise; the others consent. */
+/** Makes one hook give this answer. The other hooks consent. */
 const answer = (hook: HookName, body: (call: HookCall) => object | Promise<object>) => {
   stub.answer = async (call) => ({ body: call.name === hook ? await body(call) : {} })
 }
@@ -63,10 +63,10 @@ const refusal = { error: { http_code: 403, message: 'Not to this address' } }
 const REFUSED = [403, errorBody(403, 'unknown', 'Not to this address')]
 const put = (headers: Record<string, string>, payload: object) =>
   test.app.inject({ method: 'PUT', url: '/user', headers, payload })
-/** Status and body of an answer. Times of this profile end with Z, and times in the bodies of tests end with an offset. */
+/** The status and body of an answer. Times in this profile end with Z, but the expected bodies use an offset. */
 const withOffsets = (response: Awaited<ReturnType<MailApp['post']>>) =>
   statusAndBody({ ...response, body: response.body.replaceAll(/(?<="\d{4}-\d\d-\d\dT[\d:.]+)Z(?=")/g, '+00:00') })
-/** The session of a user who has signed up by a phone, and has just confirmed the phone. */
+/** The session of a user who signed up by phone and has just confirmed it. */
 const phoneSession = (phone: string) =>
   sessionBody(
     phoneBody(phone, {
@@ -75,7 +75,7 @@ const phoneSession = (phone: string) =>
       identities: [{ ...phoneIdentity(anyId, phone, { phone_verified: true }), last_sign_in_at: anyTime }],
     }),
   )
-/** Every row that a request may write, but for its audit log and the keys of limits. */
+/** All rows that a request may write, except the audit log and the keys of limits. */
 const snapshot = async () => {
   const tables = [
     'users',
@@ -227,7 +227,7 @@ describe('SEND_EMAIL in the request', () => {
 })
 
 describe('work that runs twice', () => {
-  /** Runs work that mails a secret to a user and writes a line of the log. Keeps what each run has drawn. */
+  /** Runs work that mails a secret to a user and writes a log line. Records the secrets of each run. */
   const invite = async (makeSecret: (deps: Repeatable<MailApp['deps']>) => string) => {
     const { user, email } = await createSignedUp(test.deps)
     const [runs, lines]: [object[], unknown[]] = [[], []]

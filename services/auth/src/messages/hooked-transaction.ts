@@ -32,21 +32,21 @@ export interface HookedDeps extends IntervalDeps {
   readonly logger: ServiceLogger['logger']
   readonly randomBytes: RandomBytes
   readonly serverKeys: ServerKeys
-  /** Undefined where no gateway is set. */
+  /** `undefined` if no gateway is set. */
   readonly sms: SmsGateway | undefined
 }
 
-/** The effects that one run of the work has recorded in place of having them. */
+/** The effects that one run has recorded instead of performing them. */
 interface Recording {
   readonly mails: MailJob[]
   readonly sms: SmsJob[]
   readonly createdIds: string[]
   readonly intervals: IntervalKey[]
-  /** Lines of the log, which are written after the commit. */
+  /** Log lines, written after the commit. */
   readonly lines: [object, string][]
 }
 
-/** Ends the transaction of a rehearsal, which has found the messages to deliver. */
+/** Rolls back a rehearsal that has found messages to deliver. */
 class RolledBack extends Error {
   override readonly name = 'RolledBack'
   readonly recorded: Recording
@@ -59,9 +59,9 @@ class RolledBack extends Error {
 }
 
 /**
- * The dependencies of work that may run twice. It has no hook to call, no gateway and no connection but its transaction, and its
- * log waits for the commit. Time and random bytes are those of the first run. A `randomUUID` is not repeated, so it may only name
- * rows that no message carries.
+ * The dependencies of work that may run twice. They have no hook to call, no gateway and no connection except the transaction,
+ * and log lines wait for the commit. Both runs get the same time and random bytes. A `randomUUID` differs, so it may only name
+ * rows that no message contains.
  */
 export type Repeatable<Deps> = Omit<Deps, Reaching> & {
   readonly hooks: Pick<Hooks, 'isOn' | 'isInRequest'>
@@ -70,10 +70,10 @@ export type Repeatable<Deps> = Omit<Deps, Reaching> & {
 
 type Reaching = 'db' | 'pools' | 'hooks' | 'logger' | 'outbound' | 'passwords' | 'rateLimits' | 'sms'
 
-/** Opens a transaction, perhaps again after a race. */
+/** Runs work in a transaction, and again if the work loses a race. */
 type Transact = <Result>(work: (trx: Trx) => Promise<Result>) => Promise<Result>
 
-/** Whether the request itself sends the messages of a medium, by a hook or by the gateway of SMS, rather than the queue. */
+/** Whether the request itself sends the messages of a medium, by a hook or the SMS gateway, instead of the queue. */
 export function isSentInRequest(
   { config, hooks, sms }: Pick<HookedDeps, 'config' | 'hooks' | 'sms'>,
   medium: 'email' | 'sms',
@@ -83,23 +83,23 @@ export function isSentInRequest(
   return sms !== undefined && config.compatibility.sendSms === 'in the request'
 }
 
-/** Whether the request would send an SMS itself, and has neither hook nor gateway. The queue drops the SMS then. */
+/** Whether the request would send an SMS itself but has neither hook nor gateway. The queue then drops the SMS. */
 export function isSmsUnsendable({ config, hooks, sms }: Pick<HookedDeps, 'config' | 'hooks' | 'sms'>): boolean {
   return sms === undefined && !hooks.isOn('SEND_SMS') && config.compatibility.sendSms === 'in the request'
 }
 
 /**
- * Runs work in a transaction, and sends the messages that the profile has sent in the request (decision 35). If the work queues
- * such a message, the transaction was a rehearsal and is rolled back. Then the intervals of its messages are reserved, and the
- * hook or the gateway gets the message, while no lock is held. Then the work runs again, with the same random bytes at the same
- * moment, and is committed. If the hook or the gateway fails, nothing has been stored but the intervals, which are restored.
- * AFTER_USER_CREATED is called after the commit.
+ * Runs work in a transaction, and sends the messages that the profile sends in the request (decision 35). If the work queues such
+ * a message, the transaction was a rehearsal and is rolled back. The message intervals are then reserved, and the hook or the
+ * gateway gets the message while no lock is held. The work runs again with the same random bytes and time, and is committed. If
+ * the hook or the gateway fails, only the intervals were stored, and they are restored. AFTER_USER_CREATED is called after the
+ * commit.
  *
- * Lock order: none for all work. A request for a message locks its interval before the user, since nobody may have the address. A
- * change of an address locks the user first, because one of its intervals belongs to the user. Work that loses a deadlock runs
- * again.
+ * Lock order: not the same for all work. A request for a message locks its interval before the user, because the address may
+ * belong to no user. A change of an address locks the user first, because one of its intervals belongs to the user. Work that
+ * loses a deadlock runs again.
  * @param run does the same again with the same `deps`
- * @throws serverBusy when another request has changed the subject of the message meanwhile
+ * @throws serverBusy if another request has changed the subject of the message in the meantime
  */
 export async function runHooked<Deps extends HookedDeps, Result>(
   deps: Deps,
@@ -141,11 +141,11 @@ const MEDIA = ['email', 'sms'] as const
 
 interface Replay {
   readonly startedAt: Date
-  /** The random bytes of the first run, in their order. */
+  /** The random bytes of the first run, in order. */
   readonly draws: Buffer[]
 }
 
-/** The dependencies of one run: they record the messages of the request, and repeat moment and random bytes. */
+/** The dependencies of one run: they record messages, and repeat the time and the random bytes. */
 function recordMessages<Deps extends HookedDeps>(
   deps: Deps,
   recorded: Recording,
@@ -175,13 +175,13 @@ function recordMessages<Deps extends HookedDeps>(
 
 type Recorder = (payload: object) => 'recorded' | 'for-the-queue'
 
-/** The recorders of jobs that the request does itself, by the name of their task. */
+/** Recorders, by task name, for jobs that the request does itself. */
 function recorders(deps: HookedDeps, { mails, sms, createdIds }: Recording): Readonly<Record<string, Recorder>> {
   return {
     [mailTask.name]: (payload) => {
       if (!isSentInRequest(deps, 'email')) return 'for-the-queue'
       const mail = mailTask.read(payload)
-      // Notifications are queued, since their failure must not fail the request.
+      // Queue notifications, because their failure must not fail the request.
       if (mail.expiresAt === null) return 'for-the-queue'
       mails.push(mail)
       return 'recorded'
@@ -200,8 +200,8 @@ function recorders(deps: HookedDeps, { mails, sms, createdIds }: Recording): Rea
 }
 
 /**
- * Keeps other requests from sending messages to the same addresses while `work` runs, and restores their intervals if it fails. A
- * process that dies meanwhile leaves an interval used up.
+ * Prevents other requests from sending messages to the same addresses while `work` runs, and restores the intervals if it fails.
+ * If the process dies, an interval stays used.
  */
 async function withReserved<Result>(
   deps: HookedDeps,
@@ -218,7 +218,7 @@ async function withReserved<Result>(
   }
 }
 
-/** After the commit: writes the log, and calls AFTER_USER_CREATED for the new users. */
+/** After the commit, writes the log and calls AFTER_USER_CREATED for new users. */
 async function finish<Result>(
   deps: HookedDeps,
   { recorded, result }: { readonly recorded: Recording; readonly result: Result },
@@ -228,18 +228,18 @@ async function finish<Result>(
   return result
 }
 
-/** Messages that a request sends itself, in place of the queue. */
+/** Messages that the request sends itself instead of the queue. */
 interface QueuedMessages {
   readonly mails: readonly MailJob[]
   readonly sms: readonly SmsJob[]
 }
 
-/** One message on its way: to its hook, or to the gateway of SMS. */
+/** A message for its hook, or for the SMS gateway. */
 type Delivery = { readonly hook: HookName; readonly payload: object } | { readonly sms: SmsJob }
 
 /**
- * Builds the deliveries of a request: calls of hooks with their users as the transaction sees them, or SMS. The mails of a
- * request belong to one change of email, which is one call.
+ * Builds the deliveries of a request: SMS, or calls of hooks with the users as the transaction sees them. All mails of a request
+ * belong to one change of email, so they become one call.
  */
 async function buildDeliveries(
   trx: Trx,
@@ -262,18 +262,18 @@ async function buildDeliveries(
   return deliveries
 }
 
-/** Whether a message is for a free address alone, and a user has the address. */
+/** Whether a message is only for a free address, and a user has the address. */
 async function isDropped(trx: Trx, kind: IdentifierKind, { onlyIfFree, to }: MailJob | SmsJob): Promise<boolean> {
   return onlyIfFree === true && (await isIdentifierKept(trx, { kind, value: to }))
 }
 
-/** Calls the hook of a message, or hands an SMS to the gateway. */
+/** Calls the hook of a message, or passes an SMS to the gateway. */
 async function deliver(deps: Pick<DeliverSmsDeps, 'hooks' | 'logger' | 'sms'>, delivery: Delivery): Promise<void> {
   if ('sms' in delivery) await sendSmsInRequest(deps, delivery.sms)
   else await deps.hooks.call(delivery.hook, delivery.payload)
 }
 
-/** Records for operators which messages of a request were sent, and which were dropped. */
+/** Records for operators which messages of a request were sent or dropped. */
 async function recordDeliveries(
   trx: Trx,
   { mails, sms }: QueuedMessages,
@@ -295,7 +295,6 @@ async function recordDeliveries(
 
 const DROPPED: DropReason = 'a user has the address already'
 
-/** Whether all messages are among the delivered ones. */
 function wereDelivered(messages: QueuedMessages, delivered: QueuedMessages): boolean {
   const names = new Set(namesOf(delivered))
   return namesOf(messages).every((name) => names.has(name))

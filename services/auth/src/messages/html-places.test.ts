@@ -9,7 +9,7 @@ const TARGET = 'https://a.example/join?team=7&role=admin'
 const html = (source: string, variables: TemplateVariables = {}) =>
   renderHtml(parseTemplate(source), { ConfirmationURL: LINK, RedirectTo: TARGET, ...variables })
 
-/** The parameters of the first link, as the reader of a mail follows it. */
+/** The parameters of the first link, as a mail program follows it. */
 const followed = (source: string, variables?: TemplateVariables) => {
   const address = /\bhttps:\S+/.exec(htmlToText(html(`<p>${source}</p>`, variables)))?.[0] ?? ''
   const { origin, pathname, searchParams, hash } = new URL(address)

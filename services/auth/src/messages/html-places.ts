@@ -1,22 +1,21 @@
 import { escapeHtml } from '@trestle/common/documents/html.ts'
 import { decodeHTML, decodeHTMLAttribute } from 'entities'
 
-/** Follows the HTML of one mail as it is rendered, so that each value is escaped for the place where it stands. */
+/** Follows the HTML of a mail during rendering, so that each value is escaped for its place. */
 export interface HtmlPlaces {
-  /** Reads HTML of the template. */
   read(html: string): void
-  /** Returns a value as HTML for the present place. */
+  /** Returns a value as HTML for the current place. */
   escape(value: string): string
 }
 
 interface Position {
   place: Place
-  /** The HTML that has been read in this place. A text begins again at each blank. */
+  /** The HTML read so far in this place. In a text, it starts again after each blank. */
   read: string
-  /** The name of the last tag, with its slash. */
+  /** The name of the last tag, with a slash if it is an end tag. */
   tag: string
   attribute: string
-  /** Empty for a value without quotes. */
+  /** Empty if the value has no quotes. */
   quote: string
 }
 
@@ -33,14 +32,13 @@ type Place =
   | 'value'
   | 'content'
 
-/** The elements whose content has no tags. */
+/** Elements whose content is not parsed as tags. */
 const PLAIN_CONTENT: ReadonlySet<string> = new Set(['script', 'style', 'textarea', 'title'])
 const SPACE = /\s/
 
 /**
- * Creates the follower of a mail. The places and their escapes are those of Go's html/template (reference: Mail templates).
- * Go judges a template before it knows the values. This follower reads the values too, so it sees that a link which
- * begins with one has a query already.
+ * Creates the follower of a mail. The places and escapes are those of Go's html/template (reference: Mail templates). Go analyses
+ * a template without its values. This follower also reads the values, so it notices a query in a value at the start of a link.
  */
 export function createHtmlPlaces(): HtmlPlaces {
   const position: Position = { place: 'text', read: '', tag: '', attribute: '', quote: '' }
@@ -57,17 +55,17 @@ export function createHtmlPlaces(): HtmlPlaces {
   }
 }
 
-/** Returns a value as HTML for a place. Character references before it are read first, as programs that show the mail do. */
+/** Returns a value as HTML for a place. Decodes character references before the value first, as mail programs do. */
 function escapeAt({ place, read, tag, attribute, quote }: Position, value: string): string {
   if (place === 'value') return escapeAttribute({ attribute, quote, before: decodeHTMLAttribute(read), value })
   if (place === 'content' && tag === 'script') return escapeScript(value, read)
   if (place === 'content' && tag === 'style') return escapeCss(value, read)
   if (place === 'text') return escapeHtml(escapeText(value, decodeHTML(read)))
-  // A template itself names its tags and attributes.
+  // Templates must name their tags and attributes themselves.
   return /^(?:comment|content|declaration)$/.test(place) ? escapeHtml(value) : REFUSED
 }
 
-/** The steps by place: each reads one character of the template. */
+/** The step of each place, which reads one character of the template. */
 const steps: Readonly<Record<Place, (position: Position, character: string) => void>> = {
   text: (position, character) => {
     if (character === '<') enter(position, 'tag-open')
@@ -138,25 +136,24 @@ function beginValue(position: Position, quote: string, first: string): void {
   enter(position, 'value', first)
 }
 
-/** Returns to the tag, or ends it, behind a name or a value. */
+/** After a name or a value, returns to the tag or ends it. */
 function leave(position: Position, character: string): void {
   if (character !== '>') enter(position, 'tag')
   else enter(position, PLAIN_CONTENT.has(position.tag) ? 'content' : 'text')
 }
 
-/** Whether a `>` ends a comment. A conditional comment of Outlook holds HTML, so it ends with its condition. */
+/** Whether a `>` ends a comment. Outlook's conditional comment contains HTML, so only its condition counts. */
 function endsComment(read: string): boolean {
   return read.endsWith('-->') || read === '>' || read === '->' || /^\s*\[if[^\]>]*\]>$/i.test(read)
 }
 
-/** Stands for a value that its place cannot hold. html/template writes the same text, and so people can look it up. */
+/** Replaces a value that is not allowed in its place. html/template writes the same text, so it can be looked up. */
 const REFUSED = 'ZgotmplZ'
 
-/** A value of an attribute, and the text before it. */
 interface AttributeValue {
-  /** The name in small letters. */
+  /** The name in lower case. */
   readonly attribute: string
-  /** Empty where the attribute has no quotes. */
+  /** Empty if the value has no quotes. */
   readonly quote: string
   readonly before: string
   readonly value: string
@@ -165,13 +162,13 @@ interface AttributeValue {
 const URL_ATTRIBUTE =
   /^(?:action|archive|background|cite|classid|codebase|data|formaction|href|icon|longdesc|manifest|ping|poster|profile|usemap)$|src|uri|url/
 const SCRIPT_SCHEME = /^(?:javascript|vbscript|data):$/
-/** The address in which a text ends. A mail program makes it a link. */
+/** An address at the end of a text. Mail programs turn it into a link. */
 const ADDRESS_IN_TEXT = /https?:\/\/[^\s<>"]*$/i
-/** An address up to its host, or to a part of the host. Browsers read \\ as /, and need none behind `https:`. */
+/** An address up to a part of its host. Browsers read \\ as / and need no slash after `https:`. */
 const UP_TO_HOST = /^\s*(?:https?:[/\\]*|[/\\]{2,})(?<host>[^/\\?#]*)$/i
 const CSS_URL = /url\(\s*["']?([^"')]*)$/i
 const CSS_UNSAFE = /["'()/;@[\\\]`{}<>\0]|--|expression|mozbinding/i
-/** Comments, and strings that have ended. */
+/** Comments and complete strings. */
 const SCRIPT_ENDED = /\/\/[^\n]*|\/\*.*?\*\/|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|`(?:\\.|[^`\\])*`/gs
 
 function escapeAttribute({ attribute, quote, before, value }: AttributeValue): string {
@@ -188,16 +185,15 @@ function forAttribute(name: string, value: string, before: string): string {
   return name.startsWith('on') ? escapeScript(value, before) : escapeText(value, before)
 }
 
-/** Returns a value of a text, which is changed only where it is part of an address. The result is not HTML yet. */
+/** Escapes a value in a text. Only a value inside an address changes. The result is not yet HTML. */
 function escapeText(value: string, before: string): string {
   const address = ADDRESS_IN_TEXT.exec(before)?.[0]
   return address === undefined ? value : escapeUrl(value, address)
 }
 
 /**
- * Returns a value of an address. At the start it is a whole address, and stays as it is. Behind a host it begins the path, and
- * inside a host it is a part of that. Behind the start of the address it adds no query, and in a query or a fragment it is one
- * value.
+ * Escapes a value in an address. At the start, a value is a whole address and stays unchanged. After a host, it starts the path.
+ * Inside a host, it is part of the host. Before a query, it cannot add a query. In a query or fragment, it is one value.
  */
 function escapeUrl(value: string, before: string): string {
   if (/[?#]/.test(before)) return percentEncode(value.toWellFormed(), /[^\w.~-]/gu)
@@ -211,26 +207,26 @@ function escapeUrl(value: string, before: string): string {
 
 function percentEncode(text: string, unsafe: RegExp): string {
   return text.replace(unsafe, (character) =>
-    // encodeURIComponent leaves these as they are.
+    // encodeURIComponent does not encode these characters.
     /[!'()*]/.test(character)
       ? `%${character.charCodeAt(0).toString(16).toUpperCase()}`
       : encodeURIComponent(character),
   )
 }
 
-/** Whether an address runs its text. */
+/** Whether a browser would run the address as a script. */
 function isScript(address: string): boolean {
   return SCRIPT_SCHEME.test(URL.parse(address)?.protocol ?? '')
 }
 
-/** Returns a value of CSS: a colour, a size, a name, or an address inside `url()`. */
+/** Escapes a value in CSS: a colour, a size, a name, or an address inside `url()`. */
 function escapeCss(value: string, before: string): string {
   const address = CSS_URL.exec(before)?.[1]
   if (address !== undefined) return escapeUrl(value, address)
   return CSS_UNSAFE.test(value) ? REFUSED : value
 }
 
-/** Returns a value of JavaScript or JSON: a string, or a part of one. */
+/** Escapes a value in JavaScript or JSON: a string or a part of one. */
 function escapeScript(value: string, before: string): string {
   const part = value.replace(/[^\p{L}\p{N} ._,:-]/gu, (character) =>
     Array.from({ length: character.length }, (_, index) => unicodeEscape(character.charCodeAt(index))).join(''),

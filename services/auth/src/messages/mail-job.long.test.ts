@@ -30,17 +30,17 @@ describe('a mail server that is away', () => {
   // ASVS 16.5.2
   it('does not fail or delay a signup, whose mail is sent after the outage', async () => {
     app.refuseMails()
-    // The signup is answered while no mail can be sent, so it does not wait for its mail.
+    // The sign-up succeeds while no mail can be sent, so it does not wait for its mail.
     const answer = await app.post('/signup', { email: 'ada@example.com', password: 'correct horse' })
     expectUser(answer, unconfirmedBody('ada@example.com'))
-    // Other tests of this file have sent mails of their own.
+    // Other tests of this file have sent mails too.
     const attempts = async () => {
       const query = sql`SELECT state::text, retry_count FROM auth_jobs.job WHERE name = 'mail' AND state <> 'completed'`
       return (await query.execute(app.deps.db)).rows
     }
     await expect.poll(attempts).toEqual([{ state: 'retry', retry_count: 0 }])
     app.takeMails()
-    // The next attempt is due in seconds; a test need not wait for it.
+    // Make the next attempt due now, so that the test does not wait.
     await sql`UPDATE auth_jobs.job SET start_after = now()`.execute(app.deps.db)
     const { token } = await app.readMail('ada@example.com')
     expectSession(
@@ -67,7 +67,7 @@ beforeAll(async () => {
   provider = await startAnybodyProvider()
   test = await openMailApp({
     ...provider.settings,
-    // No mail server and no gateway: hooks take their place.
+    // Hooks replace the mail server and the gateway.
     AUTH_SMTP_HOST: '',
     AUTH_SMS_PROVIDER: '',
     AUTH_EXTERNAL_PHONE_ENABLED: 'true',
@@ -87,11 +87,11 @@ afterAll(async () => {
 })
 beforeEach(async () => {
   stub.answer = () => NOTHING
-  // A call that an earlier test has let fail waits for its next attempt.
+  // A failed call of an earlier test waits for its next attempt.
   await makeDue()
 })
 
-/** Waits for the call of a hook about a user. */
+/** Waits for the call of a hook with a matching payload. */
 const readCall = (name: HookName, about: (payload: HookCall['payload']) => boolean) =>
   vi.waitFor(
     () => {
@@ -149,7 +149,7 @@ describe('SEND_EMAIL', () => {
   it('sends mails of every kind, also to pending sign-ups', async () => {
     const { headers, email } = await createSignedIn(test)
     await test.post('/otp', { email: 'staged@example.com' })
-    // The answer does not wait for the message, which writes when it was sent.
+    // The response does not wait for the message. Sending the message writes the time of sending.
     await test.post('/recover', { email })
     await readMail(email, 'recovery')
     await test.post('/invite', { email: 'invited@example.com' }, OPERATOR)

@@ -17,11 +17,11 @@ import { describeMail } from './message-record.ts'
 import { insertMessage } from './message-repository.ts'
 import { type Sms, SmsRefused } from './sms-gateway.ts'
 
-/** A mail in the queue. Its job is encrypted, because it carries links and codes. */
+/** A mail in the queue. Its job is encrypted, because the mail contains links and codes. */
 export interface MailJob extends HookedMail {
-  /** RFC 3339. The mail's link and code are dead from then on. Null for notifications. */
+  /** RFC 3339. The link and the code expire at this time. `null` for notifications. */
   readonly expiresAt: string | null
-  /** Drops the mail if a user has the address meanwhile. The request that asked for the mail must not reveal that. */
+  /** Drops the mail if a user has the address by then. The request for the mail must not reveal that. */
   readonly onlyIfFree?: true
 }
 
@@ -37,16 +37,16 @@ const StoredMail = z.object({
 })
 
 /**
- * The task outlives an outage of the mail server of more than a day. The mailer bounds each step of the SMTP conversation, so an
- * attempt ends before this timeout. A shorter timeout could give an attempt up whose mail still goes out, beside the mail of the
- * next attempt.
+ * The retries outlast a mail server outage of a day. The mailer limits each step of SMTP, so an attempt ends before this timeout.
+ * With a shorter timeout, the queue could give up an attempt whose mail is still sent, and the next attempt would send a second
+ * mail.
  */
 export const mailTask = defineEncryptedTask('mail', (json): MailJob => StoredMail.parse(json), {
   ...RETRY_FOR_A_DAY,
   timeoutSeconds: 700,
 })
 
-/** Queues a mail, to be sent after the transaction has been committed. @param mail without an id gets one */
+/** Queues a mail, to be sent after the commit. @param mail gets an id if it has none */
 export async function queueMail(
   trx: Db,
   { jobs }: { readonly jobs: Jobs },
@@ -66,22 +66,22 @@ export interface MessageHookDeps extends MessagePayloadDeps {
   readonly hooks: Hooks
 }
 
-/** A mail with the values that only its hook needs. */
+/** A mail with values that only its hook needs. */
 interface HookedMail extends Mail {
   readonly userId: string
-  /** The base of its links. Undefined where it has none. */
+  /** The base of its links. `undefined` if it has no links. */
   readonly linkBase?: string
 }
 
 type OwnedSms = Sms & { readonly userId: string; readonly purpose: string }
 
-/** The name of a kind of mail in hooks, where that is not its name in lower case. */
+/** Names of mail kinds in hooks, if they differ from the kind in lower case. */
 const ACTION_TYPES: Readonly<Partial<Record<Mail['kind'], string>>> = {
   CONFIRMATION: 'signup',
   MAGIC_LINK: 'magiclink',
 }
 
-/** The variables of a mail, by the names that hooks use. */
+/** The variables of a mail, by their names in hooks. */
 const FIELDS = {
   token: 'Token',
   token_hash: 'TokenHash',
@@ -98,8 +98,8 @@ const FIELDS = {
 } as const
 
 /**
- * Sends a mail by the hook SEND_EMAIL. One call is one mail, to one address.
- * @returns false where its user no longer exists @throws Error when the hook does not take it; the queue tries again
+ * Sends a mail by the hook SEND_EMAIL, one call for one mail to one address.
+ * @returns `false` if the user no longer exists @throws Error if the hook fails; the queue tries again
  */
 export async function sendMailByHook(deps: MessageHookDeps, mail: HookedMail): Promise<boolean> {
   const payload = await buildMailPayload(deps, [mail])
@@ -109,7 +109,7 @@ export async function sendMailByHook(deps: MessageHookDeps, mail: HookedMail): P
 
 /**
  * Sends an SMS by the hook SEND_SMS.
- * @returns false where its user no longer exists @throws SmsRefused where the hook refuses with an error of its own
+ * @returns `false` if the user no longer exists @throws SmsRefused if the hook refuses with its own error
  */
 export async function sendSmsByHook(deps: MessageHookDeps, sms: OwnedSms): Promise<boolean> {
   const payload = await buildSmsPayload(deps, sms)
@@ -118,8 +118,8 @@ export async function sendSmsByHook(deps: MessageHookDeps, sms: OwnedSms): Promi
 }
 
 /**
- * Builds the body of a call of SEND_EMAIL for a mail, or for the two mails of a change of email. Reads the user as `db` sees it.
- * @returns `{ user, email_data }` (reference: Hooks); undefined where the user no longer exists
+ * Builds the body of a SEND_EMAIL call for a mail, or for the two mails of a change of email. Reads the user through `db`.
+ * @returns `{ user, email_data }` (reference: Hooks), or `undefined` if the user no longer exists
  */
 export async function buildMailPayload(
   deps: MessagePayloadDeps,
@@ -135,7 +135,7 @@ export async function buildMailPayload(
   return { user, email_data: { email_action_type: toActionType(kind), to, ...Object.fromEntries(fields) } }
 }
 
-/** Builds the body of a call of SEND_SMS (reference: Hooks). @returns undefined where the user no longer exists */
+/** Builds the body of a SEND_SMS call (reference: Hooks). @returns `undefined` if the user no longer exists */
 export async function buildSmsPayload(
   deps: MessagePayloadDeps,
   { to, text, code, channel, userId, purpose }: OwnedSms,
@@ -149,8 +149,8 @@ export async function buildSmsPayload(
 }
 
 /**
- * The members that supabase/auth sends. Its change of email names the code of one address beside the link token of the other:
- * `token` and `token_hash_new` are those of the present address, `token_new` and `token_hash` those of the new one.
+ * The members that supabase/auth sends. For a change of email it pairs the code of one address with the link token of the other:
+ * `token` and `token_hash_new` belong to the present address, `token_new` and `token_hash` to the new one.
  */
 function toAllMembers({ server }: Pick<AuthConfig, 'server'>, mails: readonly [HookedMail, ...HookedMail[]]): object {
   const toNew = mails.find(({ to, variables }) => to === variables.NewEmail) ?? mails[0]
@@ -180,7 +180,7 @@ async function findUserView({ config, db }: MessagePayloadDeps, userId: string):
   return profile && viewUser(profile, config.compatibility)
 }
 
-/** Calls a hook. The queue stores the errors of its jobs, so their messages must not name an address. */
+/** Calls a hook. The queue stores job errors, so their messages must not contain an address. */
 async function deliver({ hooks }: MessageHookDeps, name: 'SEND_EMAIL' | 'SEND_SMS', payload: object): Promise<void> {
   try {
     await hooks.call(name, payload)
@@ -193,7 +193,7 @@ async function deliver({ hooks }: MessageHookDeps, name: 'SEND_EMAIL' | 'SEND_SM
   }
 }
 
-/** Variables of notifications, beside SiteURL, Email and Data (reference: Mail templates). */
+/** Variables of notifications, in addition to SiteURL, Email and Data (reference: Mail templates). */
 interface NotificationVariables {
   readonly PASSWORD_CHANGED: Readonly<Record<never, never>>
   readonly EMAIL_CHANGED: { readonly OldEmail: string }
@@ -204,35 +204,35 @@ interface NotificationVariables {
   readonly MFA_FACTOR_UNENROLLED: { readonly FactorType: string }
   readonly PASSKEY_ADDED: Readonly<Record<never, never>>
   readonly PASSKEY_REMOVED: Readonly<Record<never, never>>
-  /** When each was added. A name of a passkey is not there: a thief may have chosen it. */
+  /** The times of addition. Names of passkeys are left out, because a thief may have chosen them. */
   readonly PASSKEYS_KEPT: { readonly Passkeys: string }
   readonly RECOVERY_CODES_CREATED: Readonly<Record<never, never>>
   readonly ACCOUNT_SECURED: { readonly Since: string }
 }
 
-/** An event of an account that its owner is notified of. */
+/** An account event about which the owner is notified. */
 export type Notification = {
   readonly [Name in NotificationName]: { readonly name: Name; readonly variables: NotificationVariables[Name] }
 }[NotificationName]
 
 type Notified = Pick<User, 'id' | 'email' | 'userMetadata'>
 
-/** The dependencies of a notification. The mail is queued, so that its failure never reaches the request. */
+/** The dependencies of a notification. Its mail is queued, so that a failure cannot affect the request. */
 export interface NotifyDeps {
   readonly config: Pick<AuthConfig, 'mail' | 'signup'>
   readonly jobs: Jobs
 }
 
-/** Writes a time for a mail, to the minute: `2026-01-02 03:04 UTC`. */
+/** Formats a time for a mail, to the minute: `2026-01-02 03:04 UTC`. */
 export function toMailTime(time: Date): string {
   return `${time.toISOString().slice(0, 16).replace('T', ' ')} UTC`
 }
 
 /**
- * Mails the owner of an account about an event, where the setting MAILER_NOTIFICATIONS_<name>_ENABLED is on and the account has
- * an address (reference: Notifications). EMAIL_CHANGED goes to the old address. Queue it in the transaction of the event. The
- * limit of mails does not count notifications.
- * @param user the account after the event, or before it where the event removes the address
+ * Mails the owner of an account about an event, if the setting MAILER_NOTIFICATIONS_<name>_ENABLED is on and the account has an
+ * address (reference: Notifications). EMAIL_CHANGED goes to the old address. Call it in the transaction of the event.
+ * Notifications do not count for the mail limit.
+ * @param user the account after the event, or before it if the event removes the address
  */
 export async function notify(
   trx: Db,

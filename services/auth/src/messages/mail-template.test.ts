@@ -102,7 +102,7 @@ describe('confirmationUrl', () => {
 })
 
 const LINK = ['SiteURL', 'Email', 'ConfirmationURL', 'Token']
-/** The variables that the built-in texts show, and the built-in subject (reference: Mail templates). */
+/** The variables shown by the built-in texts, and the built-in subject (reference: Mail templates). */
 const expected: Readonly<Record<MailKind, readonly [shown: readonly string[], subject: string]>> = {
   INVITE: [LINK, "You've been invited"],
   CONFIRMATION: [LINK, 'Confirm your email address'],

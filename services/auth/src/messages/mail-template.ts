@@ -1,10 +1,10 @@
 import type { CompatibilityOptions } from '../config/compatibility.ts'
 import { createHtmlPlaces, type HtmlPlaces } from './html-places.ts'
 
-/** The values that a template may name: texts, and under `Data` the user's own metadata. */
+/** The values available to a template: texts, and the user's metadata as `Data`. */
 export type TemplateVariables = Readonly<Record<string, unknown>>
 
-/** A parsed template. Rendering it cannot fail. */
+/** A parsed template. Its rendering cannot fail. */
 export type Template = readonly TemplateNode[]
 
 type TemplateNode =
@@ -23,9 +23,9 @@ const ACTION = /\{\{(-\s)?\s*(.*?)\s*(\s-)?\}\}/gs
 const PATH = /^(?:\.[A-Za-z_][A-Za-z0-9_]*)+$/
 
 /**
- * Parses the template language (reference: Mail templates): `{{ .Name }}`, `{{ .Data.key }}`,
- * `{{ if .X }}…{{ else }}…{{ end }}`, and the trim marks `{{-` and `-}}`.
- * @throws SyntaxError for any other action, or an `if` without its `end`; its text begins with the place
+ * Parses the template language (reference: Mail templates): `{{ .Name }}`, `{{ .Data.key }}`, `{{ if .X }}…{{ else }}…{{ end }}`,
+ * and the trim marks `{{-` and `-}}`.
+ * @throws SyntaxError for any other action, or an `if` without an `end`; the message starts with the position
  */
 export function parseTemplate(source: string): Template {
   const tokens = tokenize(source)
@@ -35,12 +35,12 @@ export function parseTemplate(source: string): Template {
   return nodes
 }
 
-/** Parses a text of the operator. A text that is no template gives way to the built-in one. */
+/** Parses an operator's text, or the built-in text if that is not a valid template. */
 export function parseOr(builtIn: string, source: string | undefined): Template {
   return parseTemplate(source === undefined || templateProblem(source) !== undefined ? builtIn : source)
 }
 
-/** Why a text is no template, with the place; undefined for a template. */
+/** The reason why a text is not a template, with the position, or `undefined` for a template. */
 export function templateProblem(source: string): string | undefined {
   try {
     parseTemplate(source)
@@ -50,19 +50,18 @@ export function templateProblem(source: string): string | undefined {
   }
 }
 
-/** Renders a body, with every value escaped for the place where it stands in the HTML. An unknown name is empty. */
+/** Renders a body. Each value is escaped for its place in the HTML. Unknown names are empty. */
 export function renderHtml(template: Template, variables: TemplateVariables): string {
   return render(template, variables, createHtmlPlaces())
 }
 
 const PLAIN_TEXT: HtmlPlaces = { read: () => {}, escape: (value) => value }
 
-/** Renders a template as plain text. Values are not escaped, so the result must not be used as HTML. */
+/** Renders plain text without escaping. The result must not be used as HTML. */
 export function renderText(template: Template, variables: TemplateVariables): string {
   return render(template, variables, PLAIN_TEXT)
 }
 
-/** Renders a subject, without escaping and without line breaks. */
 export function renderSubject(template: Template, variables: TemplateVariables): string {
   return renderText(template, variables).replaceAll(/[\r\n]+/g, ' ')
 }
@@ -159,9 +158,9 @@ function isTruthy(value: unknown): boolean {
 export const OWN_LINK_PATH = '/verify'
 
 interface ConfirmationLink {
-  /** The base of links: API_EXTERNAL_URL, or the permitted host of the request. */
+  /** The base of links: API_EXTERNAL_URL, or the allowed host of the request. */
   readonly base: string
-  /** The setting MAILER_URLPATHS_…. The default path is appended to the base; any other is resolved against it. */
+  /** The setting MAILER_URLPATHS_…. The default path is appended to the base. Other paths are resolved against it. */
   readonly path: string
   readonly token: string
   readonly type: string
@@ -171,14 +170,14 @@ interface ConfirmationLink {
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are among what must be encoded
 const NEEDS_ENCODING = /[%+&=#\s"'<>`\u0000-\u001f\u007f-\u009f]/u
 
-/** The link of a mail (reference: Mail links). Encodes `redirect_to` only where it must, so that it stays readable. */
+/** The link of a mail (reference: Mail links). Encodes `redirect_to` only if necessary, for readability. */
 export function confirmationUrl({ base, path, token, type, redirectTo }: ConfirmationLink): string {
   const address = path === OWN_LINK_PATH ? base.replace(/\/+$/, '') + path : new URL(path, base).href
   const target = NEEDS_ENCODING.test(redirectTo) ? encodeURIComponent(redirectTo) : redirectTo
   return `${address}${address.includes('?') ? '&' : '?'}token=${token}&type=${type}&redirect_to=${target}`
 }
 
-/** The kinds of mail whose path a link has, by the `type` in the link. */
+/** The kinds of mail that decide the path of a link, by the link's `type`. */
 const PATHS = {
   signup: 'confirmation',
   invite: 'invite',
@@ -187,7 +186,7 @@ const PATHS = {
   email_change: 'emailChange',
 } as const
 
-/** The path of a link that an admin gets (reference: Generated links). */
+/** The path of a link generated for an admin (reference: Generated links). */
 export function generatedLinkPath(
   config: {
     readonly compatibility: Pick<CompatibilityOptions, 'generatedLinkPath'>
@@ -198,7 +197,7 @@ export function generatedLinkPath(
   return config.compatibility.generatedLinkPath === 'own' ? OWN_LINK_PATH : config.mail.linkPaths[PATHS[linkType]]
 }
 
-/** The kinds of mail, each a `<KIND>` of MAILER_SUBJECTS_<KIND> and MAILER_TEMPLATES_<KIND>. */
+/** The kinds of mail, as in the settings MAILER_SUBJECTS_<KIND> and MAILER_TEMPLATES_<KIND>. */
 export const MAIL_KINDS = [
   'INVITE',
   'CONFIRMATION',
@@ -223,13 +222,13 @@ export const MAIL_KINDS = [
 /** A kind of mail. Each has a subject and a body (reference: Mail templates). */
 export type MailKind = (typeof MAIL_KINDS)[number]
 
-/** The templates of one mail, in the language of mail-template.ts. */
+/** The templates of a mail, in the language of mail-template.ts. */
 interface MailTexts {
   readonly subject: string
   readonly body: string
 }
 
-/** The texts where no setting gives a subject, or a template that can be fetched (reference: Mail templates). */
+/** Used if the settings have no subject or no template that can be fetched (reference: Mail templates). */
 export const DEFAULT_TEXTS: Readonly<Record<MailKind, MailTexts>> = {
   INVITE: {
     subject: "You've been invited",

@@ -19,24 +19,24 @@ import type { User } from '../users/user.ts'
 import { type MailJob, queueMail } from './mail-job.ts'
 import { confirmationUrl, type MailKind } from './mail-template.ts'
 
-/** A mail with a link and a code, before its secrets are made. */
+/** A mail with a link and a code, before its secrets are created. */
 export interface MailToken {
   readonly user: Pick<User, 'id' | 'userMetadata'>
-  /** The address of the mail, normalised. */
+  /** The normalised recipient. */
   readonly email: string
   readonly tokenKind: TokenKind
   readonly mailKind: MailKind
-  /** `type` of the link. */
+  /** The `type` in the link. */
   readonly linkType: string
   readonly linkPath: string
   readonly flow: { readonly method: FlowMethod; readonly pkce: PkceChallenge | undefined }
   readonly context: Pick<RequestContext, 'linkBase' | 'redirectTo'>
-  /** Our own id of the message, where the client already knows it. */
+  /** The service's id of the message, if the client already knows it. */
   readonly messageId?: string
-  /** The two addresses of a change of email. The mail goes to one address. */
+  /** The addresses of a change of email. The mail goes to one of them. */
   readonly change?: { readonly oldEmail: string; readonly newEmail: string }
   readonly onlyIfFree?: MailJob['onlyIfFree']
-  /** Whether the mail leaves the secrets of the last mail alone. */
+  /** Whether the secrets of the previous mail stay valid. */
   readonly isResent?: boolean
 }
 
@@ -47,13 +47,13 @@ export interface MailTokenDeps {
   readonly serverKeys: ServerKeys
 }
 
-/** The secrets of a mail as they are stored, and the mail itself. */
+/** The mail, and its secrets as stored. */
 export interface PreparedMailToken {
   readonly secrets: MessageSecrets
   readonly mail: MailJob
 }
 
-/** Makes a mail and its secrets, without storing either. The mail carries the secrets in the clear, the row only their hashes. */
+/** Creates a mail and its secrets without storing them. Only the mail contains the secrets, the row has their hashes. */
 export function prepareMailToken(deps: MailTokenDeps, mail: MailToken): PreparedMailToken {
   const { secrets, link, code } = generateMailSecrets(deps, mail, mail.flow.pkce ? 'pkce' : 'implicit')
   return {
@@ -72,8 +72,8 @@ export function prepareMailToken(deps: MailTokenDeps, mail: MailToken): Prepared
 }
 
 /**
- * Generates a link token and a code, as the mail shows them and as they are stored. Neither can be computed from the other
- * (reference: Codes and link tokens).
+ * Generates a link token and a code, for the mail and for storage. Neither can be computed from the other (reference: Codes and
+ * link tokens).
  */
 export function generateMailSecrets(
   { config, now, randomBytes, serverKeys }: MailTokenDeps,
@@ -95,8 +95,8 @@ export function generateMailSecrets(
 }
 
 /**
- * Queues a mail in the transaction of its cause. Stores its secrets in place of the secrets of the last mail of its kind, or
- * beside them.
+ * Queues a mail in the transaction of its cause. Its secrets replace those of the previous mail of its kind, unless the mail is
+ * resent.
  */
 export async function issueMailToken(
   trx: Trx,

@@ -21,19 +21,19 @@ import {
 export interface Mail {
   readonly kind: MailKind
   readonly to: string
-  /** Our own UUID, for answers, the log and the Message-ID. By that, a mail program recognises a copy. */
+  /** The service's UUID, for responses, the log and the Message-ID, by which mail programs recognise a duplicate. */
   readonly messageId: string
   readonly variables: TemplateVariables
 }
 
-/** Sends mails by SMTP, each over a connection of its own. */
+/** Sends mails by SMTP, with a separate connection for each mail. */
 export interface Mailer {
   /**
-   * @returns false where no server is set, and the mail is dropped
-   * @throws DeadLetterJob when the server refuses the recipient for good, Error when it does not take the mail now
+   * @returns `false` if no server is set and the mail is dropped
+   * @throws DeadLetterJob if the server refuses the recipient permanently, Error if it does not accept the mail now
    */
   send(mail: Mail, now: Date): Promise<boolean>
-  /** Does nothing where no server is set. @throws Error unless the server answers */
+  /** Does nothing if no server is set. @throws Error unless the server responds */
   check(): Promise<void>
   close(): void
 }
@@ -46,12 +46,10 @@ interface MailerOptions {
 }
 
 const CONNECT_MS = 10_000
-/** For each step of the conversation. A server that scans a mail takes long before it accepts it. */
+/** The limit of each SMTP step. A server may scan a mail for long before it accepts the mail. */
 const IDLE_MS = 60_000
 
-/**
- * The mailer of a process. It loads its library and opens its connections at the first mail, and counts sent and refused mails.
- */
+/** Creates the mailer of a process. It loads its library with the first mail, and counts sent and refused mails. */
 export function createMailer({ config, templates, logger, meter }: MailerOptions): Mailer {
   const { smtp } = config
   const kinds = MAIL_KINDS.map((type) => ({ type }))
@@ -91,8 +89,8 @@ export function createMailer({ config, templates, logger, meter }: MailerOptions
 }
 
 /**
- * The error as the log and the queue may keep it: its codes alone, because the text of a server may name the address. If the
- * server refuses the recipient for good, the message ends.
+ * Returns the error for the log and the queue with only its codes, because the server's text may contain the address. A
+ * permanently refused recipient ends the message.
  */
 function withoutServerText(error: unknown): Error {
   const known = error instanceof Error ? ['code', 'responseCode'].map((key): unknown => Reflect.get(error, key)) : []
@@ -102,14 +100,13 @@ function withoutServerText(error: unknown): Error {
     : new Error(codes)
 }
 
-/** Loads the library with the first mail. It is large, and would delay every start. */
+/** Loads the library with the first mail, because it is large and would delay every start. */
 async function openTransport(smtp: SmtpConfig): Promise<Transporter> {
   const { createTransport } = await import('nodemailer')
   return createTransport({
     host: smtp.host,
     port: smtp.port,
-    // Port 465 speaks TLS from the first byte. Elsewhere STARTTLS is used when the server offers it, or
-    // always if requireTLS is set.
+    // Port 465 uses TLS from the first byte. Other ports use STARTTLS if offered, or always with requireTLS.
     secure: smtp.port === 465,
     name: smtp.greetingName,
     requireTLS: smtp.requireTls,
@@ -140,8 +137,8 @@ function toHeaders(headers: SmtpConfig['headers'], kind: MailKind) {
 }
 
 /**
- * Writes the address of a link on its own line below the text, where a mail program makes it a link again. A link that is a
- * picture is its alternative text and its address.
+ * Writes the address of a link on its own line below the text, so that mail programs make it a link again. A picture link becomes
+ * its alternative text and its address.
  */
 const formatLink: FormatCallback = (element, walk, builder) => {
   let words = ''
@@ -165,7 +162,7 @@ const formatLink: FormatCallback = (element, walk, builder) => {
   builder.addLineBreak()
 }
 
-/** Writes the alternative text of a picture in a link. Other pictures are left out. */
+/** Writes the alternative text of a picture in a link. Omits all other pictures. */
 const formatPicture: FormatCallback = (element, _walk, builder) => {
   if (isInLink(element)) builder.addInline(element.attribs?.alt ?? '')
 }
@@ -174,7 +171,7 @@ function isInLink({ parent }: DomNode): boolean {
   return parent ? parent.name === 'a' || isInLink(parent) : false
 }
 
-/** Whether a node has no text of its own, but perhaps pictures. */
+/** Whether a node has no text of its own. It may have pictures. */
 function isBlank({ type, data, children = [] }: DomNode): boolean {
   return type === 'comment' || ((data ?? '').trim() === '' && children.every(isBlank))
 }
@@ -185,8 +182,8 @@ function pictureTexts({ name, attribs, children = [] }: DomNode): readonly strin
 }
 
 /**
- * The most characters of HTML that are converted. The parser's work grows with the square of the number of unclosed elements;
- * this limit bounds it to 0.3 s.
+ * The maximum length of converted HTML, in characters. The parser's work grows with the square of the number of unclosed
+ * elements. This limit keeps it below 0.3 s.
  */
 const INPUT_LENGTH_MAX = 100_000
 
@@ -204,26 +201,26 @@ const convert = compile({
   ],
 })
 
-/** The plain-text part of a mail. Reads only the beginning of a text that is longer than any sound template makes. */
+/** The plain-text part of a mail. Converts only the beginning of an unusually long text. */
 export function htmlToText(html: string): string {
   return convert(html.slice(0, INPUT_LENGTH_MAX)).trim()
 }
 
 /** Finds the body of a kind of mail. */
 interface TemplateLoader {
-  /** The operator's template, or its last copy, or the built-in template. Never fails. */
+  /** Returns the operator's template, its last copy, or the built-in template. Never fails. */
   body(kind: MailKind, now: Date): Promise<Template>
 }
 
 interface Copy {
   readonly template: Template
-  /** When to fetch it again. */
+  /** The time of the next fetch. */
   readonly dueAt: number
 }
 
 const TIMEOUT_MS = 10_000
 
-/** Keeps fetched templates in memory (reference: Mail templates). A template that cannot be parsed counts as not fetched. */
+/** Caches fetched templates in memory (reference: Mail templates). A template that cannot be parsed is a failed fetch. */
 export function createTemplateLoader(
   config: MailConfig,
   outbound: Outbound,
@@ -262,8 +259,8 @@ export function createTemplateLoader(
 }
 
 /**
- * Fetches every template that the settings name.
- * @returns how many can be used, and of each other one its kind, its URL and the reason, with the place of a mistake
+ * Fetches all templates of the settings.
+ * @returns the number of usable ones, and for each other one its kind, its URL and the reason, with the position of a mistake
  */
 export async function checkTemplates(
   config: MailConfig,
@@ -296,7 +293,7 @@ async function fetchTemplate({ templates }: MailConfig, outbound: Outbound, url:
   return parseTemplate(body)
 }
 
-/** A URL without its user and its query, which may hold a password and a signature. */
+/** A URL without user and query, which may contain a password and a signature. */
 function withoutSecrets(url: string): string {
   const { origin, pathname } = new URL(url)
   return origin + pathname

@@ -5,47 +5,47 @@ import type { GeneratedTimestamp, Timestamp } from '../records/timestamp.ts'
 import type { MailKind } from './mail-template.ts'
 import type { SmsChannel } from './sms-gateway.ts'
 
-/** The purposes of SMS. A mail has a kind in their place. */
+/** The purposes of SMS. Mails have a kind instead. */
 export const SMS_PURPOSES = ['one_time_code', 'phone_change', 'reauthentication', 'second_factor'] as const
 
-/** The purpose of an SMS. `one_time_code`: to sign in, or to confirm the number. */
+/** The purpose of an SMS. `one_time_code` is for a sign-in or for the confirmation of the number. */
 export type SmsPurpose = (typeof SMS_PURPOSES)[number]
 
-/** A mail or an SMS that is about to be queued, as operators see it (console reference: Routes of auth). It holds no secret. */
+/** A message to be queued, as operators see it, without secrets (console reference: Routes of auth). */
 export interface NewMessage {
-  /** Our own id of the message, as in the log. */
+  /** The service's id of the message, as in the log. */
   readonly id: string
   readonly kind: 'mail' | 'sms'
-  /** A kind of mail in lower case, or the purpose of an SMS. */
+  /** The kind of a mail in lower case, or the purpose of an SMS. */
   readonly purpose: string
-  /** Null for a mail. */
+  /** `null` for a mail. */
   readonly channel: SmsChannel | null
   readonly userId: string
-  /** The address, masked. */
+  /** The masked address. */
   readonly recipient: string
 }
 
-/** How far a message has come. A message that was not taken yet, and is tried again, is `waiting` too. */
+/** The state of a message. `waiting` includes messages that will be tried again. */
 export type MessageStatus = 'waiting' | 'sent' | 'failed'
 
 export interface Message extends NewMessage {
   readonly status: MessageStatus
   readonly attempts: number
-  /** Why the last attempt has failed, or why the message was dropped. */
+  /** Why the last attempt failed, or why the message was dropped. */
   readonly error: string | null
   readonly createdAt: Timestamp
   readonly sentAt: Timestamp | null
 }
 
-/** A row of a mail or an SMS, as operators see it: neither its text nor its secrets. */
+/** The row of a mail or an SMS for operators, without text and secrets. */
 export interface MessagesTable {
   id: string
   kind: ColumnType<'mail' | 'sms', string, never>
   purpose: string
-  /** Null for a mail. */
+  /** `null` for a mail. */
   channel: ColumnType<'sms' | 'whatsapp' | null, string | null, never>
   user_id: string
-  /** Masked. */
+  /** The masked address. */
   recipient: string
   status: ColumnType<'waiting' | 'sent' | 'failed', string | undefined, string>
   attempts: Generated<number>
@@ -54,7 +54,7 @@ export interface MessagesTable {
   sent_at: ColumnType<string | null, string | null, string | null>
 }
 
-/** Makes the row of a mail for operators, with its address masked and neither text nor link. */
+/** Builds a mail's row for operators, with a masked address and without text and link. */
 export function describeMail({
   kind,
   messageId,
@@ -69,7 +69,7 @@ export function describeMail({
   return { id: messageId, kind: 'mail', purpose: kind.toLowerCase(), channel: null, userId, recipient: maskAddress(to) }
 }
 
-/** Makes the row of an SMS for operators, with its phone masked and neither text nor code. */
+/** Builds an SMS's row for operators, with a masked phone and without text and code. */
 export function describeSms({
   messageId,
   purpose,
@@ -86,7 +86,7 @@ export function describeSms({
   return { id: messageId, kind: 'sms', purpose, channel, userId, recipient: maskAddress(to) }
 }
 
-/** Masks an email but for its first character and its domain (`a…@example.com`), a phone but for its last two digits (`…89`). */
+/** Masks an email except its first character and domain (`a…@example.com`), a phone except its last two digits (`…89`). */
 export function maskAddress(address: string): string {
   const at = address.lastIndexOf('@')
   if (at === -1) return `…${address.slice(-2)}`
@@ -94,7 +94,7 @@ export function maskAddress(address: string): string {
   return `${first}…${address.slice(at)}`
 }
 
-/** The answer of an endpoint that sends a message. */
+/** The response of an endpoint that sends a message. */
 export const SentMessageAnswer = z.object({
   message_id: z
     .guid()
@@ -104,15 +104,15 @@ export const SentMessageAnswer = z.object({
 
 export type SentMessageAnswer = z.output<typeof SentMessageAnswer>
 
-/** A message that an endpoint has sent, or seems to have. */
+/** A message that an endpoint has sent, or pretends to have sent. */
 interface SentMessage {
   readonly endpoint: 'resend' | 'other'
   readonly medium: 'email' | 'sms'
-  /** Our own id, by which the log names the message. */
+  /** The service's id of the message, as in the log. */
   readonly messageId: string
 }
 
-/** The member `message_id` of the answer of an endpoint that sends a message, where the answer has it. */
+/** The member `message_id` of a response, if the profile shows it for this endpoint. */
 export function showMessageId(
   { showMessageIdOf }: Pick<CompatibilityOptions, 'showMessageIdOf'>,
   { endpoint, medium, messageId }: SentMessage,
@@ -123,7 +123,7 @@ export function showMessageId(
 
 const Moment = z.string().meta({ format: 'date-time', example: '2026-01-02T03:04:05.123456+00:00' })
 
-/** A mail or an SMS as operators see it, without its text, code or link (console reference: Routes of auth). */
+/** A message as operators see it, without text, code and link (console reference: Routes of auth). */
 export const MessageView = z
   .object({
     id: z.guid(),

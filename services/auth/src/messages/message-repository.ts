@@ -3,7 +3,7 @@ import type { Db } from '../database.ts'
 import type { Cursor } from '../pagination/page-query.ts'
 import type { Message, MessageStatus, MessagesTable, NewMessage } from './message-record.ts'
 
-/** Inserts a message that waits, in the transaction that queues it. */
+/** Inserts a waiting message, in the transaction that queues it. */
 export async function insertMessage(
   trx: Db,
   { id, kind, purpose, channel, userId, recipient }: NewMessage,
@@ -11,15 +11,15 @@ export async function insertMessage(
   await trx.insertInto('messages').values({ id, kind, purpose, channel, user_id: userId, recipient }).execute()
 }
 
-/** The outcome of an attempt to send messages. Undefined `error`: the mail server or gateway has accepted them. */
+/** The outcome of an attempt. `error` is `undefined` if the mail server or gateway has accepted the messages. */
 export interface MessageOutcome {
   readonly status: MessageStatus
-  /** The number of the attempt, 1 for the first. */
+  /** The number of the attempt, from 1. */
   readonly attempt: number
   readonly error?: string | undefined
 }
 
-/** Records the outcome of an attempt. A message that was queued before there was a row for it has none. */
+/** Records the outcome of an attempt. Messages queued by an earlier release may have no row. */
 export async function updateMessages(
   db: Db,
   ids: readonly string[],
@@ -39,21 +39,20 @@ export async function updateMessages(
 
 const LOST_ROWS_MAX = 100
 
-/** Why a message has failed whose job is over, where no attempt could be recorded. */
+/** The error of a message whose job is over without a recorded attempt. */
 const UNNOTED = 'no attempt has ended'
 
 /**
- * Records as failed at most 100 messages that wait since before a moment: no job lasts so long. The process
- * of its last attempt has died, or the attempt has taken longer than it may. Leaves locked rows for the next
- * batch.
- * @returns how many
+ * Marks at most 100 waiting messages as failed that are older than any job can be. The process of the last attempt has died, or
+ * the attempt took too long. Skips locked rows until the next batch.
+ * @returns the number of messages
  */
 export async function updateLostMessages(db: Db, before: Date): Promise<number> {
   const { numAffectedRows = 0n } = await lostMessagesStatement(before).execute(db)
   return Number(numAffectedRows)
 }
 
-/** The statement of `updateLostMessages`, exported so that a test can read its plan. */
+/** The statement of `updateLostMessages`. Exported for a test of its query plan. */
 export function lostMessagesStatement(before: Date): RawBuilder<unknown> {
   const messages = sql.table('messages')
   return sql`
@@ -62,7 +61,7 @@ export function lostMessagesStatement(before: Date): RawBuilder<unknown> {
       ORDER BY created_at, id LIMIT ${sql.lit(LOST_ROWS_MAX)} FOR UPDATE SKIP LOCKED)`
 }
 
-/** The messages of a list, in the order of their creation. Undefined filters nothing. */
+/** A list of messages in the order of creation. `undefined` does not filter. */
 export interface MessageList {
   readonly user: string | undefined
   readonly status: MessageStatus | undefined
@@ -72,7 +71,7 @@ export interface MessageList {
   readonly after: Cursor | undefined
 }
 
-/** Lists messages by the time of their creation, then by id, in the direction of the list: at most `limit` after `after`. */
+/** Lists at most `limit` messages after `after`, by creation time and id, in the direction of the list. */
 export async function listMessages(
   db: Db,
   { user, status, direction, limit, after }: MessageList,
@@ -83,7 +82,7 @@ export async function listMessages(
     .selectAll()
     .$if(user !== undefined, (query) => query.where('user_id', '=', user ?? ''))
     .$if(status !== undefined, (query) => query.where('status', '=', status ?? 'sent'))
-    // Follows from the condition above. The planner uses the partial index of such messages only when it is written out.
+    // Redundant, but the planner needs it to use the partial index of such messages.
     .$if(status !== undefined && status !== 'sent', (query) => query.where('status', '<>', 'sent'))
     .$if(after !== undefined, (query) =>
       query.where(sql<boolean>`(created_at, id) ${beyond} (${after?.createdAt}::timestamptz, ${after?.id}::uuid)`),
@@ -95,7 +94,7 @@ export async function listMessages(
   return rows.map(toMessage)
 }
 
-/** Finds a message; undefined where there is none, or its time is over. */
+/** Finds a message. Returns `undefined` if it does not exist or was cleaned up. */
 export async function findMessage(db: Db, id: string): Promise<Message | undefined> {
   const row = await db.selectFrom('messages').selectAll().where('id', '=', id).executeTakeFirst()
   return row && toMessage(row)

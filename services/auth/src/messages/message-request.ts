@@ -11,41 +11,36 @@ import { SMS_CHANNELS, type SmsChannel } from './sms-gateway.ts'
 const PURPOSES = ['magiclink', 'recovery', 'confirmation', 'email_change', 'phone_change'] as const
 
 /**
- * The purpose of a message. POST /resend asks for `confirmation` and the two changes: it sends the message again that is pending
- * for the identifier.
+ * The purpose of a message. POST /resend uses `confirmation` and the two changes to resend the pending message of an identifier.
  */
 export type MessagePurpose = (typeof PURPOSES)[number]
 
 /**
- * The outcome of a request. `unsent`: a test phone has a new code, and nothing is sent to it. `nobody`: the message has no
- * recipient.
+ * The outcome of a request. `unsent`: a test phone has a new code and gets no message. `nobody`: the message has no recipient.
  */
 export type Sending = 'sent' | 'unsent' | 'nobody'
 
 /**
- * A message that a client has asked for. The route queues the request and answers before it looks for a user. The job looks for
- * the user, and sends the message if there is one. So an unknown address is answered as fast as a known one (reference:
+ * A message that a client has requested. The route queues the request and responds before it looks for a user. The job then looks
+ * for the user, and sends the message if the user exists. So unknown addresses get a response as fast as known ones (reference:
  * Enumeration and timing).
  */
 export interface MessageRequest {
   readonly purpose: MessagePurpose
   readonly identifier: UserIdentifier
   readonly audience: string
-  /**
-   * Metadata of the pending sign-up that is made for an unknown identifier (reference: Pending sign-ups); undefined: none is
-   * made.
-   */
+  /** Metadata of the pending sign-up for an unknown identifier (reference: Pending sign-ups). `undefined`: none is created. */
   readonly stage?: { readonly data: Readonly<Record<string, unknown>> } | undefined
   readonly pkce?: PkceChallenge | undefined
   readonly channel?: SmsChannel
   readonly redirectTo: string
   readonly linkBase: string
   readonly ip: string
-  /** Our own UUID of the message, for the answer and the log. */
+  /** The service's UUID of the message, for the response and the log. */
   readonly messageId: string
   /** RFC 3339. */
   readonly askedAt: string
-  /** Whether a change of address begins from the start, as it does where an operator asks. No stored request has the member. */
+  /** Whether a change of address starts again, as for an operator. Stored requests do not have this member. */
   readonly restartsChange?: true
 }
 
@@ -63,7 +58,7 @@ const StoredRequest = z.object({
   askedAt: z.string(),
 })
 
-/** Encrypted, because it names the user and carries the code challenge of PKCE. */
+/** Encrypted, because it names the user and contains the PKCE code challenge. */
 export const messageRequestTask = defineEncryptedTask(
   'message-request',
   (json): MessageRequest => StoredRequest.parse(json),
@@ -71,8 +66,8 @@ export const messageRequestTask = defineEncryptedTask(
 )
 
 /**
- * How many messages a request counts as. A change of email counts as two mails wherever both addresses may have to confirm it.
- * The user, which decides that, has not been read yet.
+ * The number of messages a request counts as. A change of email counts as two mails if both addresses may have to confirm it. The
+ * user, who decides that, is not yet read.
  */
 export function countMessages({ purpose }: Pick<MessageRequest, 'purpose'>, config: CountConfig): number {
   return purpose === 'email_change' ? countEmailChange(config, config.mail.secureEmailChange ? 'both' : 'new') : 1
@@ -83,7 +78,7 @@ interface CountConfig {
   readonly mail: { readonly secureEmailChange: boolean }
 }
 
-/** How many mails a change of email counts as, by the addresses that confirm it (reference: Message limits). */
+/** The number of mails a change of email counts as, by the confirming addresses (reference: Message limits). */
 export function countEmailChange(
   { compatibility }: Pick<CountConfig, 'compatibility'>,
   confirmedBy: 'both' | 'new',
@@ -118,7 +113,7 @@ export function requireEmailSignIns({ emailEnabled }: Pick<MessageSwitches, 'ema
   if (!emailEnabled) throw emailSignInsDisabled()
 }
 
-/** The channel that a body asks for. Only Twilio has `whatsapp`. */
+/** The requested channel. Only Twilio has `whatsapp`. */
 export function requireChannel(provider: string | undefined, channel: string | undefined): SmsChannel {
   if (!channel || channel === 'sms') return 'sms'
   if (channel === 'whatsapp' && provider === 'twilio') return channel

@@ -13,18 +13,18 @@ import { renderText } from './mail-template.ts'
 import type { SmsChannel, SmsGateway } from './sms-gateway.ts'
 import type { SmsJob } from './sms-job.ts'
 
-/** An SMS with a code, before the code is made. */
+/** An SMS with a code, before the code is created. */
 export interface SmsCode {
   readonly user: Pick<User, 'id'>
-  /** The phone of the SMS, normalised. */
+  /** The normalised recipient. */
   readonly phone: string
   readonly tokenKind: Extract<TokenKind, 'sms' | 'phone_change' | 'reauthentication'>
   readonly channel: SmsChannel
-  /** Our own UUID of the message, for answers and the log. */
+  /** The service's UUID of the message, for responses and the log. */
   readonly messageId: string
-  /** The session that asked for a nonce. */
+  /** The session that requested a nonce. */
   readonly sessionId?: string | undefined
-  /** Whether the SMS leaves the code of the last one alone. */
+  /** Whether the code of the previous SMS stays valid. */
   readonly isResent?: boolean
 }
 
@@ -35,13 +35,13 @@ export interface SmsCodeDeps {
   readonly serverKeys: ServerKeys
 }
 
-/** The code of an SMS as it is stored, and the SMS itself; undefined for a test phone, to which nothing is sent. */
+/** An SMS, and its code as stored. `sms` is `undefined` for a test phone, which gets no SMS. */
 interface PreparedSmsCode {
   readonly secrets: MessageSecrets
   readonly sms: SmsJob | undefined
 }
 
-/** Makes an SMS and its code, without storing either. The SMS carries the code in the clear, the row only its hash. */
+/** Creates an SMS and its code without storing them. Only the SMS contains the code, the row has its hash. */
 export function prepareSmsCode(
   { config, now, randomBytes, serverKeys }: SmsCodeDeps,
   { user, phone, tokenKind, channel, messageId }: SmsCode,
@@ -72,8 +72,8 @@ export function prepareSmsCode(
 }
 
 /**
- * Stores the code of an SMS in place of the last code of its kind, in the transaction of its cause.
- * @returns the job for `queueSms` or `holdSms`, in the same transaction; undefined for a test phone
+ * Stores the code of an SMS instead of the previous code of its kind, in the transaction of its cause.
+ * @returns the job for `queueSms` or `holdSms` in the same transaction, or `undefined` for a test phone
  */
 export async function issueSmsCode(trx: Trx, deps: SmsCodeDeps, message: SmsCode): Promise<SmsJob | undefined> {
   const { secrets, sms } = prepareSmsCode(deps, message)
@@ -82,7 +82,7 @@ export async function issueSmsCode(trx: Trx, deps: SmsCodeDeps, message: SmsCode
   return sms
 }
 
-/** The test code of a phone (SMS_TEST_OTP); undefined for a phone that has none, and once test codes have expired. */
+/** The test code of a phone (SMS_TEST_OTP). `undefined` if it has none, or if test codes have expired. */
 export function findTestCode(
   { testCodes, testCodesValidUntil }: Pick<SmsConfig, 'testCodes' | 'testCodesValidUntil'>,
   phone: string,
@@ -98,15 +98,15 @@ interface CountDeps {
   readonly rateLimits: Pick<RateLimits, 'sms'>
 }
 
-/** The dependencies of a counted SMS. The hook SEND_SMS takes the place of a gateway. */
+/** The dependencies of a counted SMS. The hook SEND_SMS can replace a gateway. */
 export interface SmsAllowanceDeps extends CountDeps {
   readonly hooks: Hooks
-  /** Undefined where no gateway is set. */
+  /** `undefined` if no gateway is set. */
   readonly sms: SmsGateway | undefined
 }
 
 /**
- * Counts an SMS before any other step (reference: Message limits). A test phone needs neither a gateway nor an allowance.
+ * Counts an SMS before any other step (reference: Message limits). A test phone needs neither gateway nor allowance.
  * @param limitKey the key of the client's limits
  */
 export async function takeSms(deps: SmsAllowanceDeps, phone: string, limitKey: string | undefined): Promise<Allowance> {
@@ -115,7 +115,7 @@ export async function takeSms(deps: SmsAllowanceDeps, phone: string, limitKey: s
   return deps.rateLimits.sms.take(limitKey)
 }
 
-/** Counts an SMS that may turn out to have no recipient. */
+/** Counts an SMS that may have no recipient. */
 export async function countSms(deps: CountDeps, phone: string, limitKey: string | undefined): Promise<Allowance> {
   return isTestPhone(deps, phone) ? NOTHING_TAKEN : deps.rateLimits.sms.take(limitKey)
 }
@@ -134,13 +134,13 @@ interface FactorSmsDeps {
 interface FactorSms {
   readonly userId: string
   readonly challengeId: string
-  /** Normalised: its digits. */
+  /** The digits of the normalised phone. */
   readonly phone: string
   readonly channel: SmsChannel
   readonly expiresAt: Date
 }
 
-/** The code of a challenge as it is stored, and its SMS; undefined for a test phone. */
+/** The code of a challenge as stored, and its SMS. `sms` is `undefined` for a test phone. */
 interface PreparedFactorSms {
   readonly codeHash: Buffer
   readonly sms: SmsJob | undefined
@@ -168,7 +168,7 @@ export function matchesFactorSms(
   return codeHash !== null && serverKeys.hmacs.some((key) => equalSecrets(codeHash, hashFactorCode(key, answer)))
 }
 
-/** The salt is the id of the challenge, which is random and used once. */
+/** The id of the challenge is the salt, because it is random and used once. */
 function hashFactorCode(
   key: Buffer,
   { challengeId, phone, code }: { readonly challengeId: string; readonly phone: string; readonly code: string },

@@ -1,15 +1,15 @@
 import type { Outbound } from '@trestle/common/outbound/outbound.ts'
 
-/** Sends SMS by the gateway of SMS_PROVIDER. It makes one attempt: its caller decides on another. */
+/** Sends SMS by the gateway of SMS_PROVIDER, with one attempt. The caller decides about another. */
 export interface SmsGateway {
-  /** @returns the gateway's id of the message @throws SmsRefused, or another Error while the gateway does not work */
+  /** @returns the gateway's id of the message @throws SmsRefused, or another Error if the gateway does not work */
   send(sms: Sms): Promise<string>
 }
 
-/** The gateway works, but refuses this message. The message of the error names neither phone nor text. */
+/** The gateway works but refuses the message. The error message contains neither phone nor text. */
 export class SmsRefused extends Error {
   override readonly name = 'SmsRefused'
-  /** The reason that the gateway gives, for the client. */
+  /** The gateway's reason, for the client. */
   readonly reason: string
 
   constructor(gateway: string, { reason, code }: { readonly reason: string; readonly code: string }) {
@@ -18,13 +18,13 @@ export class SmsRefused extends Error {
   }
 }
 
-/** Less than a request may take by default, so that a request that waits for the gateway can report the outage. */
+/** Shorter than the default request limit, so that a request that waits for the gateway can report the outage. */
 const TIMEOUT_MS = 8_000
-/** Statuses about our account, the URL or the load of the gateway, not about the message. */
+/** Statuses about the operator's account, the URL or the gateway's load, not about the message. */
 const NOT_THE_MESSAGE: readonly number[] = [401, 403, 404, 405, 407, 408, 429]
 const REASON_LENGTH_MAX = 200
 
-/** Opens the gateway at the start of the process, so that no request waits for its library to load. */
+/** Opens the gateway at the start of the process, so that no request waits for the library. */
 export async function createSmsGateway(
   gateway: GatewayProtocol | LibraryGateway,
   outbound: Outbound,
@@ -73,39 +73,38 @@ function parse(text: string): unknown {
   }
 }
 
-/** The ways in which a text reaches a phone. */
+/** The channels for messages to a phone. */
 export const SMS_CHANNELS = ['sms', 'whatsapp'] as const
 
 export type SmsChannel = (typeof SMS_CHANNELS)[number]
 
-/** An SMS with a code, as every gateway takes it. */
 export interface Sms {
-  /** E.164 digits, without `+`. */
+  /** The E.164 digits without `+`. */
   readonly to: string
   readonly text: string
-  /** The code inside the text, for gateways that fill a template of their own. */
+  /** The code in the text, for gateways with their own templates. */
   readonly code: string
   readonly channel: SmsChannel
 }
 
-/** A request to a gateway: a form, sent by POST. */
+/** A request to a gateway: a form sent by POST. */
 interface GatewayRequest {
   readonly url: string
   readonly headers?: Readonly<Record<string, string>>
   readonly form: Readonly<Record<string, string>>
 }
 
-/** Whether a gateway has sent an SMS, as its answer says; undefined where the answer says neither. */
+/** Whether a gateway has sent an SMS. `undefined` if its response does not say. */
 type GatewayVerdict =
   | { readonly verdict: 'sent'; readonly id: string }
   | { readonly verdict: 'refused'; readonly reason: string; readonly code: string }
   | undefined
 
-/** The protocol of one gateway: how a request is written and an answer read (reference: SMS). Pure. */
+/** The protocol of a gateway: writes requests and reads responses (reference: SMS). It has no side effects. */
 export interface GatewayProtocol {
   readonly name: string
   request(sms: Sms): GatewayRequest
-  /** @param body parsed JSON */
+  /** @param body the parsed JSON */
   read(status: number, body: unknown): GatewayVerdict
 }
 
@@ -114,12 +113,12 @@ export interface GatewayOutcome {
   readonly verdict: GatewayVerdict
 }
 
-/** Posts a form through the guarded client. The body of the answer is parsed JSON; undefined where it is not JSON. */
+/** Posts a form through the guarded client. `body` is parsed JSON, or `undefined` if it is not JSON. */
 export type PostForm = (request: GatewayRequest) => Promise<{ readonly status: number; readonly body: unknown }>
 
-/** A gateway that is called through the library of its vendor. */
+/** A gateway that needs its vendor's library. */
 export interface LibraryGateway {
   readonly name: string
-  /** Loads the library. It opens no connection, but calls `post`. */
+  /** Loads the library, which uses `post` instead of its own connections. */
   open(post: PostForm): Promise<(sms: Sms) => Promise<GatewayOutcome>>
 }

@@ -38,7 +38,7 @@ async function issue<T>(phone: string, then: (trx: Transaction<AuthTables>, job:
   })
 }
 
-/** The task as processes know it that give an SMS no purpose. */
+/** The task in older processes, which give an SMS no purpose. */
 const olderTask = defineEncryptedTask(smsTask.name, (json) => z.looseObject({}).parse(json), smsTask)
 
 const queue = (phone: string) =>
@@ -165,7 +165,7 @@ describe('sendHeldSms', () => {
     const held = await hold(phone)
     const timers = vi.spyOn(globalThis, 'setTimeout')
     const sent = sendHeldSms(deps, held)
-    // The first timer of the call ends its patience. A test need not wait for it.
+    // The first timer of the call ends the wait for the gateway. The test ends it early.
     const [endPatience, patienceMs] = timers.mock.calls[0] ?? []
     timers.mockRestore()
     expect(patienceMs).toBe(2_000)

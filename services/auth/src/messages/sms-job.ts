@@ -12,22 +12,21 @@ import { describeSms, SMS_PURPOSES, type SmsPurpose } from './message-record.ts'
 import { insertMessage, type MessageOutcome, updateMessages } from './message-repository.ts'
 import { SMS_CHANNELS, type Sms, type SmsGateway, SmsRefused } from './sms-gateway.ts'
 
-/** An SMS in the queue. Its job is encrypted, because it carries a code. */
+/** An SMS in the queue. Its job is encrypted, because the SMS contains a code. */
 export interface SmsJob extends Sms {
-  /** Our own id of the message, for answers and the log. */
+  /** The service's id of the message, for responses and the log. */
   readonly messageId: string
-  /** RFC 3339. The code is dead from then on. */
+  /** RFC 3339. The code expires at this time. */
   readonly expiresAt: string
   readonly userId: string
   readonly purpose: SmsPurpose
-  /** Drops the SMS if a user has the number meanwhile. The request that asked for the SMS must not reveal that. */
+  /** Drops the SMS if a user has the number by then. The request for the SMS must not reveal that. */
   readonly onlyIfFree?: true
 }
 
 /**
- * Older processes queue an SMS without its purpose, and say alone whether it is for a second factor. Such
- * jobs are over two days after the last of these processes has ended, so the release after 0.1 reads
- * `purpose` alone.
+ * Older processes queue an SMS without `purpose` and say only whether it is for a second factor. Such jobs end within two days
+ * after the last of these processes, so the release after 0.1 reads only `purpose`.
  */
 const StoredSms = z
   .object({
@@ -47,28 +46,28 @@ const StoredSms = z
     purpose,
   }))
 
-/** An SMS that the request itself sends. The queue sends it where the request fails to. */
+/** An SMS that the request itself sends. If the request fails to send it, the queue does. */
 export interface HeldSms {
   readonly jobId: string
   readonly job: SmsJob
 }
 
-/** The gateway has 8 s; the rest is for the resolver and the database. */
+/** The gateway has 8 s. The rest is for name resolution and the database. */
 export const smsTask = defineEncryptedTask('sms', (json): SmsJob => StoredSms.parse(json), {
   ...RETRY_FOR_A_DAY,
   timeoutSeconds: 15,
 })
 
-/** Longer than an attempt may take, so that no worker sends the SMS while the request is still sending it. */
+/** Longer than an attempt, so that no worker sends the SMS while the request is sending it. */
 const HELD_SECONDS = smsTask.timeoutSeconds + 5
 
-/** Queues an SMS, to be sent after the transaction has been committed. */
+/** Queues an SMS, to be sent after the commit. */
 export async function queueSms(trx: Trx, { jobs }: { readonly jobs: Jobs }, job: SmsJob): Promise<void> {
   await insertMessage(trx, describeSms(job))
   await jobs.send(trx, smsTask, job)
 }
 
-/** Queues an SMS for `sendHeldSms`, to be called after the commit. Without that call the queue sends the SMS a little later. */
+/** Queues an SMS for `sendHeldSms` after the commit. Without that call, the queue sends the SMS a little later. */
 export async function holdSms(trx: Trx, { jobs }: { readonly jobs: Jobs }, job: SmsJob): Promise<HeldSms> {
   await insertMessage(trx, describeSms(job))
   return { jobId: await jobs.send(trx, smsTask, job, { startAfterSeconds: HELD_SECONDS }), job }
@@ -80,14 +79,14 @@ const PATIENCE_MS = 2_000
 export interface DeliverSmsDeps extends MessageHookDeps {
   readonly logger: ServiceLogger['logger']
   readonly now: () => Date
-  /** Undefined where no gateway is set. */
+  /** `undefined` if no gateway is set. */
   readonly sms: SmsGateway | undefined
 }
 
 /**
- * Sends an SMS of the queue, by the hook SEND_SMS or by the gateway. Drops and counts it where no gateway is set. Logs a refusal
- * by the gateway or the hook, and records the outcome for operators.
- * @throws DeadLetterJob when the code of the SMS has expired, SmsRefused, and Error when it could not be sent
+ * Sends a queued SMS by the hook SEND_SMS or the gateway. Drops and counts it if no gateway is set. Logs a refusal by the gateway
+ * or hook, and records the outcome for operators.
+ * @throws DeadLetterJob if the code has expired, SmsRefused, and Error if the SMS could not be sent
  */
 export function deliverSms(
   deps: DeliverSmsDeps,
@@ -118,8 +117,8 @@ async function sendByGateway(
 }
 
 /**
- * Sends a held SMS, and waits for two seconds at most (reference: POST /otp). A refusal of the gateway within that time ends the
- * job. After that, the queue continues without the request, and tries again if the gateway is unreachable.
+ * Sends a held SMS, and waits for two seconds at most (reference: POST /otp). If the gateway refuses within that time, the job
+ * ends. After that, the job continues without the request, and is tried again if the gateway is unreachable.
  */
 export async function sendHeldSms(
   deps: DeliverSmsDeps & { readonly jobs: Jobs },
@@ -138,7 +137,7 @@ export async function sendHeldSms(
       return 'dropped'
     }
   })
-  // A failure is not thrown here: the queue logs it, and runs the job again.
+  // Do not throw here: the queue logs the failure and runs the job again.
   attempt.catch(() => {}).finally(() => result.resolve('under-way'))
   const outcome = await result.promise
   isAwaited = false
@@ -147,7 +146,7 @@ export async function sendHeldSms(
   throw describeFailure(outcome)
 }
 
-/** Sends an SMS by the gateway, once, in the request that asks for it. */
+/** Sends an SMS by the gateway in the request, with one attempt. */
 export async function sendSmsInRequest(deps: Pick<DeliverSmsDeps, 'logger' | 'sms'>, job: SmsJob): Promise<void> {
   try {
     await sendByGateway(deps, job)
@@ -158,12 +157,12 @@ export async function sendSmsInRequest(deps: Pick<DeliverSmsDeps, 'logger' | 'sm
   }
 }
 
-/** The error of a request whose SMS was not taken. Only a refusal has words for the client. */
+/** The error for a request whose SMS was not accepted. Only a refusal has a reason for the client. */
 function describeFailure(cause: unknown): HttpError {
   return smsSendFailed({ reason: cause instanceof SmsRefused ? cause.reason : 'the gateway does not work' }, { cause })
 }
 
-/** Why a message is not sent, although nothing has failed. Operators read it. */
+/** Why a message is dropped without a failure. Shown to operators. */
 export type DropReason =
   | 'no mail server is set'
   | 'no SMS gateway is set'
@@ -173,25 +172,25 @@ export type DropReason =
 interface DeliveryAttempt {
   readonly task: AnyTask
   readonly messageId: string
-  /** 1 for the first. */
+  /** From 1. */
   readonly attempt: number
   /** Further members of the log line. */
   readonly line?: object
-  /** Whether an error ends the message, beside the errors that end its job. */
+  /** Whether an error ends the message, in addition to errors that end its job. */
   readonly endsMessage?: (error: unknown) => boolean
 }
 
 /**
- * Sends a message, logs that it was not taken, and records the outcome for operators. Mailer and gateways write the reason in
- * their own words, because the words of a server may name the address.
- * @param send returns why the message is dropped; undefined once it is taken
+ * Sends a message, logs a failure, and records the outcome for operators. Mailer and gateways state the reason in their own
+ * words, because a server's text may contain the address.
+ * @param send returns why the message is dropped, or `undefined` once it is accepted
  */
 export async function attemptDelivery(
   deps: { readonly db: Db; readonly logger: ServiceLogger['logger'] },
   { task, messageId, attempt, line = {}, endsMessage = () => false }: DeliveryAttempt,
   send: () => Promise<DropReason | undefined>,
 ): Promise<Outcome> {
-  // The outcome of the message does not depend on its record. A failure here would have the job send the message again.
+  // Do not fail if the record fails: the job would send the message again.
   const recordOutcome = (outcome: MessageOutcome) =>
     updateMessages(deps.db, [messageId], outcome).catch((err) =>
       deps.logger.warn({ err, message_id: messageId }, 'the outcome of a message is not noted'),

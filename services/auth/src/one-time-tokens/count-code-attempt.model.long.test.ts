@@ -30,7 +30,7 @@ const attempt = { attemptsMax: 5, isKnownNetwork: false, now: NOW }
 const spent = { ...fresh, ofAddress: { attempts: 100, since: ago(14) } }
 const quarter = { ...fresh, ofAddress: { attempts: 100, since: ago(15) } }
 
-/** Whether an attempt is compared, after what was counted. */
+/** Whether an attempt is compared, given the earlier counts. */
 const cases: [string, boolean, AttemptCounts, ModelAttempt][] = [
   ['the first attempt', true, fresh, attempt],
   ['the last attempt at its code', true, { ...fresh, ofCode: 4 }, attempt],
@@ -54,7 +54,7 @@ describe('isCompared', () => {
   })
 })
 
-/** The place that an attempt comes from. */
+/** The origin of an attempt. */
 type Place = 'known network' | 'network' | 'many'
 
 const counted = fc.option(
@@ -82,7 +82,7 @@ const attempts = fc.array(
   { minLength: 1, maxLength: 6 },
 )
 
-/** A user with a code and a session, and the counts of attempts at it. */
+/** Stores a user with a code and a session, and the counts of attempts. */
 async function store({ ofCode, ofAddress, ofNetwork }: AttemptCounts) {
   const { db } = database
   const [keyHash, networkHash, codeHash] = [randomBytes(32), randomBytes(32), randomBytes(32)]
@@ -113,7 +113,7 @@ async function readCount(key: Buffer): Promise<CountedAttempts | undefined> {
   return row && { attempts: row.guesses, since: Date.parse(String(row.since)) }
 }
 
-/** The codes that an attempt from a place is compared with. */
+/** The codes with which an attempt from a place is compared. */
 async function attemptAt(
   { email, keyHash, networkHash }: Awaited<ReturnType<typeof store>>,
   place: Place,

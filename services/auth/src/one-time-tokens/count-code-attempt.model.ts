@@ -1,20 +1,20 @@
-/** How many attempts of a day were counted under a key, and when the day began, in epoch milliseconds. */
+/** The attempts counted under a key within a day, and the start of that day, in milliseconds since 1970. */
 export interface CountedAttempts {
   readonly attempts: number
   readonly since: number
 }
 
-/** The state that decides on an attempt at a code. Counts are undefined where nothing was counted yet. */
+/** The state that decides about an attempt at a code. A count is `undefined` if nothing was counted yet. */
 export interface AttemptCounts {
   /** Attempts at the code itself. */
   readonly ofCode: number
   /** Attempts at the codes of the address. */
   readonly ofAddress: CountedAttempts | undefined
-  /** Attempts of the client's network at them. */
+  /** Attempts at the codes of the address from the client's network. */
   readonly ofNetwork: CountedAttempts | undefined
 }
 
-/** An attempt: its moment in epoch milliseconds, and whether the user has a session in the network that it comes from. */
+/** An attempt: its time in milliseconds since 1970, and whether the user has a session in the client's network. */
 export interface ModelAttempt {
   readonly attemptsMax: number
   readonly isKnownNetwork: boolean
@@ -23,12 +23,13 @@ export interface ModelAttempt {
 
 const DAY_MS = 86_400_000
 const QUARTER_MS = 900_000
-/** A day admits so many attempts at an address, and a network so many of them before it gets no further ones. */
+/** The daily attempts at an address. A network with fewer than 3 of them may make further attempts beyond this limit. */
 const OF_A_DAY_MAX = 100
 const OF_A_NETWORK_MAX = 3
 
 /**
- * The model of an attempt at a code (reference: Attempts at codes). A property test compares it with the function `count_guess`.
+ * The model of an attempt at a code (reference: Attempts at codes). A property test compares it with the SQL function
+ * `count_guess`.
  */
 export function isCompared(
   { ofCode, ofAddress, ofNetwork }: AttemptCounts,
@@ -41,7 +42,7 @@ export function isCompared(
   return ofAddress.attempts < OF_A_DAY_MAX + further
 }
 
-/** The count under a key after an attempt that is compared. */
+/** The count under a key after a compared attempt. */
 export function countOne(counted: CountedAttempts | undefined, now: number): CountedAttempts {
   return isOfToday(counted, now) ? { ...counted, attempts: counted.attempts + 1 } : { attempts: 1, since: now }
 }

@@ -7,8 +7,8 @@ import { OPERATOR } from '../../test/forged-token.ts'
 import { type MailApp, openMailApp } from '../../test/mail-app.ts'
 import { createSignedIn, type SignedIn, signIn } from '../../test/signed-in.ts'
 
-// An attack: the thief of a session asks for a change of address. The change must not survive what ends the session,
-// since anyone could have its code sent again.
+// An attack: the thief of a session requests a change of address. Everything that ends the session must also end the change,
+// because anyone could have its code resent.
 const NEW_PASSWORD = 'a staple of batteries'
 let people = 0
 
@@ -30,7 +30,7 @@ describe.each(['compatible', 'strict'])(
         AUTH_SMS_OTP_EXP: '600',
         AUTH_EXTERNAL_PHONE_ENABLED: 'true',
       }
-      // Authentication methods are dated by the clock of the database.
+      // Authentication methods have times of the database clock.
       service = await openMailApp(settings, { replace: () => ({ now: () => new Date() }) })
     })
     afterAll(() => service.close())

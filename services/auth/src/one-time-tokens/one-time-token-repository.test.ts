@@ -23,7 +23,7 @@ const hours = (count: number) => new Date(now.getTime() + count * 3_600_000)
 const ATTEMPTS = Number(process.env.PARALLEL_GUESSES ?? 200)
 let people = 0
 
-/** Stores a user and a message to an address, by default that of the user. */
+/** Stores a user and a message to an address, by default the user's own. */
 async function send(changes: Partial<Pick<NewOneTimeToken, 'identifier' | 'sentAt'>> = {}) {
   const email = `reader${++people}@example.com`
   const { id: userId } = await insertUser(db, { aud: 'authenticated', role: 'authenticated', email })
@@ -36,7 +36,7 @@ async function send(changes: Partial<Pick<NewOneTimeToken, 'identifier' | 'sentA
 }
 const replace = (token: NewOneTimeToken) => db.transaction().execute((trx) => replaceToken(trx, token))
 
-/** Attempts at the codes of an address. @returns the users whose codes the attempt is compared with */
+/** Attempts the codes of an address. @returns the users whose codes the attempt is compared with */
 async function attempt(
   identifier: string,
   changes: Partial<Parameters<typeof countCodeAttempt>[1]> = {},
@@ -110,7 +110,7 @@ describe('an attempt', () => {
 
   it('is never compared more often than its code admits, however many run at once', async () => {
     const { identifier } = await send()
-    // With open connections the first attempts, of which some are compared, run at the same time.
+    // Open connections first, so that the first attempts run concurrently.
     await Promise.all(Array.from({ length: 20 }, () => db.selectFrom('users').select('id').limit(1).execute()))
     const compared = await Promise.all(Array.from({ length: ATTEMPTS }, () => attempt(identifier, {}, 10)))
     expect(compared.flat()).toHaveLength(10)
@@ -125,7 +125,7 @@ describe('an attempt', () => {
 })
 
 describe('the attempts of a day', () => {
-  /** Attempts as often as an address admits in a day. */
+  /** Makes all attempts that an address permits in a day. */
   async function exhaust(identifier: string): Promise<void> {
     for (let i = 0; i < 100; i += 1) expect(await attempt(identifier)).toHaveLength(1)
     expect(await attempt(identifier)).toEqual([])

@@ -8,14 +8,14 @@ import type { User } from '../users/user.ts'
 import { updateUser } from '../users/user-change-repository.ts'
 import type { CodeOfRow, TokenKind } from './one-time-token.ts'
 
-/** A stored message: the hashes of its two secrets, and their user and address. */
+/** A stored message: the hashes of its secrets, the user and the address. */
 export interface OneTimeToken extends CodeOfRow {
   readonly id: string
   readonly userId: string
   readonly kind: TokenKind
-  /** The normalised address that the message went to. */
+  /** The normalised recipient of the message. */
   readonly identifier: string
-  /** The PKCE flow that the link ends; null where it ends none. */
+  /** The PKCE flow that the link ends, or `null`. */
   readonly flowStateId: string | null
   readonly expiresAt: Timestamp
 }
@@ -23,7 +23,7 @@ export interface OneTimeToken extends CodeOfRow {
 export interface MessageSecrets {
   readonly kind: TokenKind
   readonly identifier: string
-  /** Null for an SMS, which has no link. */
+  /** `null` for an SMS, which has no link. */
   readonly linkHash: Buffer | null
   readonly codeHash: Buffer
   readonly codeSalt: Buffer
@@ -31,17 +31,17 @@ export interface MessageSecrets {
   readonly expiresAt: Date
 }
 
-/** The secrets of a new message, hashed. `flowStateId` is null where the link belongs to no PKCE flow. */
+/** The hashed secrets of a new message. `flowStateId` is `null` if the link belongs to no PKCE flow. */
 export interface NewOneTimeToken extends MessageSecrets {
   readonly userId: string
   readonly flowStateId: string | null
-  /** The session that asked for a nonce, which ends with the session; null or undefined for any other message. */
+  /** The session that requested a nonce. The nonce ends with the session. Not set for other messages. */
   readonly sessionId?: string | null | undefined
-  /** Whether the message is sent again beside the message that a session asked for. */
+  /** Whether this is a resent message, stored in addition to the one that a session requested. */
   readonly isResent?: boolean | undefined
 }
 
-/** Stores the secrets of a new message, in place of the last of its kind. One that is sent again may stand beside the first. */
+/** Stores a message's secrets instead of the previous ones of its kind. A resent message may be stored additionally. */
 export async function replaceToken(trx: Trx, token: NewOneTimeToken): Promise<void> {
   const values = {
     relates_to: token.identifier,
@@ -61,7 +61,7 @@ export async function replaceToken(trx: Trx, token: NewOneTimeToken): Promise<vo
     .execute()
 }
 
-/** Finds the message of a link, also an expired one; undefined where no message of these kinds has the token. */
+/** Finds the message of a link, even if expired. Returns `undefined` if no message of these kinds has the token. */
 export async function findTokenByLink(
   db: Db,
   linkHash: Buffer,
@@ -77,29 +77,29 @@ export async function findTokenByLink(
   return row && toToken(row)
 }
 
-/** An attempt at a code: the address that got the code, and the kinds of message that it may belong to. */
+/** An attempt at a code: the recipient of the code, and the possible kinds of message. */
 export interface CodeAttempt {
   readonly audience: string
   readonly identifier: string
   readonly kinds: readonly TokenKind[]
-  /** Made by `hashAttemptKey`. */
+  /** From `hashAttemptKey`. */
   readonly keyHash: Buffer
   readonly now: Date
-  /** Made by `hashAttemptKey`, for the attempts of one network. */
+  /** From `hashAttemptKey`, for the attempts of one network. */
   readonly networkHash?: Buffer | undefined
-  /** The network of the client, as a text of inet; undefined where many may share it. */
+  /** The client's network, as text of type inet. `undefined` if many clients may share it. */
   readonly network: string | undefined
 }
 
-/** Whether a code is for a change of address. A user who wants an address proves nothing about the user who has it. */
+/** Whether a code is for a change of address. Then the requesting user may not be the owner of the address. */
 function isAddressChange(kind: TokenKind): boolean {
   return kind === 'email_change_new' || kind === 'email_change_current' || kind === 'phone_change'
 }
 
 /**
- * The key that counts the attempts at the codes of an address: a keyed hash. Attempts at a change of address,
- * and attempts in a session, are counted apart.
- * @param network counts the attempts of one network
+ * Returns the key for counting attempts at the codes of an address: a keyed hash. Attempts at a change of address and attempts in
+ * a session have separate counts.
+ * @param network for the attempts of this network only
  */
 export function hashAttemptKey(
   hmacKey: Buffer,
@@ -111,17 +111,16 @@ export function hashAttemptKey(
     .digest()
 }
 
-/** Returns the group of attempts at an address that are counted together. */
+/** The group of attempts at an address with a common count. */
 function groupOf(kinds: CodeAttempt['kinds']): 'change' | 'session' | 'own' {
   if (kinds.some(isAddressChange)) return 'change'
   return kinds.includes('reauthentication') ? 'session' : 'own'
 }
 
 /**
- * Counts an attempt, against the limit of each code and against the limit of the address in a day, by the SQL function
- * `count_guess`. An attempt is counted before its comparison, so that parallel attempts cannot exceed `attemptsMax`. A limit of 0
- * counts nothing.
- * @returns the codes to compare with, all of one user; none where the attempt counts as wrong
+ * Counts an attempt against the limit of each code and the daily limit of the address, by the SQL function `count_guess`. It
+ * counts before the comparison, so that parallel attempts cannot exceed `attemptsMax`. A limit of 0 disables counting.
+ * @returns the codes to compare with, all of one user, or none if the attempt counts as wrong
  */
 export async function countCodeAttempt(
   db: Db,
@@ -129,7 +128,7 @@ export async function countCodeAttempt(
   attemptsMax: number,
 ): Promise<OneTimeToken[]> {
   if (kinds.length === 0) return []
-  // A user who asks for a new address is signed in, perhaps by a stolen session, so the network of the session is no evidence.
+  // A user who requests a new address is signed in, perhaps with a stolen session. So the session's network proves nothing.
   const provingNetwork = kinds.some(isAddressChange) ? undefined : network
   const { rows } = await sql<TokenRow>`SELECT * FROM ${sql.table('count_guess')}(
     p_audience => ${audience}, p_identifier => ${identifier}, p_kinds => ${kinds}, p_key_hash => ${keyHash},
@@ -140,16 +139,13 @@ export async function countCodeAttempt(
 
 type AttemptKeys = Pick<CodeAttempt, 'keyHash' | 'networkHash'>
 
-/**
- * Deletes the counts of attempts at the codes of an address, after its owner has entered one. Lock order: see
- * `count_guess.sql`.
- */
+/** Deletes an address's attempt counts after its owner has entered a right code. Lock order: see `count_guess.sql`. */
 export async function deleteCodeAttempts(db: Db, { keyHash, networkHash = keyHash }: AttemptKeys): Promise<void> {
   const counts = db.selectFrom('code_guesses').select('key_hash').where('key_hash', 'in', [keyHash, networkHash])
   await db.deleteFrom('code_guesses').where('key_hash', 'in', counts.orderBy('key_hash').forUpdate()).execute()
 }
 
-/** Gives back a right attempt that could not be used yet. */
+/** Gives back an attempt with the right code that could not be used yet. */
 export async function returnCodeAttempt(db: Db, tokenId: string): Promise<void> {
   await db
     .updateTable('one_time_tokens')
@@ -158,10 +154,10 @@ export async function returnCodeAttempt(db: Db, tokenId: string): Promise<void> 
     .execute()
 }
 
-/** The secret of a message by which it is used up, hashed, and the id of its row. */
+/** The hashed secret with which a message is used up, and the id of its row. */
 export type StoredSecret = { readonly id: string } & ({ readonly linkHash: Buffer } | { readonly codeHash: Buffer })
 
-/** Uses a message up. False when another request was first, or a newer message has replaced it. */
+/** Uses a message up. Returns `false` if another request was first or a newer message has replaced it. */
 export async function claimToken(trx: Trx, secret: StoredSecret): Promise<boolean> {
   const query = trx.deleteFrom('one_time_tokens').where('id', '=', secret.id)
   const { numDeletedRows } = await ('linkHash' in secret
@@ -189,7 +185,7 @@ export async function deleteTokensOfUser(trx: Trx, userId: string): Promise<void
   await trx.deleteFrom('one_time_tokens').where('user_id', '=', userId).execute()
 }
 
-/** The columns of a message that an attempt is compared with. */
+/** The columns of a message for the comparison. */
 type TokenRow = Pick<
   Selectable<OneTimeTokensTable>,
   'id' | 'user_id' | 'kind' | 'relates_to' | 'otp_hash' | 'otp_salt' | 'flow_state_id' | 'expires_at'
@@ -208,7 +204,7 @@ function toToken(row: TokenRow): OneTimeToken {
   }
 }
 
-/** Finds when the pending change of email or phone was requested in a session. */
+/** Finds when a session requested the pending change of email or phone. */
 export async function findChangeAskedAt(db: Db, userId: string, kind: IdentifierKind): Promise<string | null> {
   const column = kind === 'email' ? 'email_change_asked_at' : 'phone_change_asked_at'
   const query = db.selectFrom('users').select(`${column} as askedAt`).where('id', '=', userId)
@@ -217,16 +213,16 @@ export async function findChangeAskedAt(db: Db, userId: string, kind: Identifier
 
 type ChangeKind = 'email_change_new' | 'email_change_current' | 'phone_change'
 
-/** A place for a message of a change: that of the message which a session asked for, or that of one which is sent again. */
+/** The slot of a change message: for the message that a session requested, or for a resent one. */
 export interface MessagePlace<Kind extends ChangeKind = ChangeKind> {
   readonly kind: Kind
   readonly isResent: boolean
 }
 
 /**
- * Finds slots in which messages of a pending change can be stored again without ending another message. For each kind this is an
- * empty slot, or a slot whose secrets have expired. A kind without such a place is left out.
- * @param hasAgreed whether one of two addresses has agreed already. The messages of that address are gone, and it gets none
+ * Finds slots in which messages of a pending change can be stored again without replacing a valid message. A slot is free if it
+ * is empty or its secrets have expired. Kinds without a free slot are left out.
+ * @param hasAgreed whether one of two addresses has already agreed; that address gets no further message
  */
 export async function findFreePlaces<Kind extends ChangeKind>(
   db: Db,
@@ -246,16 +242,16 @@ export async function findFreePlaces<Kind extends ChangeKind>(
   return { places, isLost: waiting.length === 0 }
 }
 
-/** Deletes the messages of a pending change of email: each agrees to one change only. */
+/** Deletes the messages of a pending change of email, because each agrees to only one change. */
 export async function deleteEmailChangeTokens(trx: Trx, userId: string): Promise<void> {
   await deleteTokensOfKinds(trx, userId, ['email_change_new', 'email_change_current'])
 }
 
 /**
- * Deletes the pending changes that an anonymous user has asked for, where the user has just become permanent without a take-over.
- * An address may belong to another person, whose confirmation would no longer remove the earlier session and password.
- * @param before the user as they were before
- * @param after the user as they are now
+ * Deletes pending changes of an anonymous user who has just become permanent without a take-over. An address may belong to
+ * another person. Their confirmation would no longer remove the earlier session and password.
+ * @param before the user before the change
+ * @param after the user after the change
  */
 export async function deleteAnonymousChanges<After extends Pick<User, 'id' | 'isAnonymous'>>(
   trx: Trx,

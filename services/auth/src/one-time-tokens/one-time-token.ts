@@ -2,7 +2,7 @@ import { createHash, createHmac } from 'node:crypto'
 import type { FlowKind } from '../flows/pkce.ts'
 import { equalSecrets, type RandomBytes } from '../secrets/encrypted-secret.ts'
 
-/** The purpose of a message with a secret. A user has one row of each kind, for the latest message. */
+/** The purpose of a message with a secret. A user has one row per kind, for the latest message. */
 export type TokenKind =
   | 'confirmation'
   | 'invitation'
@@ -18,47 +18,44 @@ const CODE_BYTES = 16
 const SALT_BYTES = 16
 const PKCE_PREFIX = 'pkce_'
 
-/** The secret of a mail's link: 56 hexadecimal digits, marked when the link belongs to a PKCE flow. */
+/** The secret of a mail link: 56 hexadecimal digits, with a prefix if the link belongs to a PKCE flow. */
 export function generateLinkToken(randomBytes: RandomBytes, flow: FlowKind): string {
   return (flow === 'pkce' ? PKCE_PREFIX : '') + randomBytes(LINK_BYTES).toString('hex')
 }
 
-/** Whether a link's token was made for a PKCE flow. */
+/** Whether a link token was made for a PKCE flow. */
 export function isPkceToken(token: string): boolean {
   return token.startsWith(PKCE_PREFIX)
 }
 
-/** The hash of a link token, as its row has it. The token has enough entropy to need no salt. */
+/** The stored hash of a link token. The token has enough entropy to need no salt. */
 export function hashLinkToken(token: string): Buffer {
   return createHash('sha256').update(token).digest()
 }
 
-/**
- * Generates a code of so many decimal digits, with leading zeros. Made from 128 bits, so that the bias
- * towards any of 10^10 codes is below 2^-94.
- */
+/** Generates a decimal code with leading zeros. It uses 128 bits, so that the bias towards any of 10^10 codes is below 2^-94. */
 export function generateCode(randomBytes: RandomBytes, digits: number): string {
   const number = BigInt(`0x${randomBytes(CODE_BYTES).toString('hex')}`)
   return (number % 10n ** BigInt(digits)).toString().padStart(digits, '0')
 }
 
 /**
- * The hash of a code, as its row has it: keyed and salted, since a code has few digits.
- * @param identifier the normalised address that gets the code, so that the code is wrong for any other address
+ * Returns the stored hash of a code. It is keyed and salted, because a code has few digits.
+ * @param identifier the normalised recipient, so that the code is wrong for any other address
  */
 export function hashCode(serverKey: Buffer, salt: Buffer, identifier: string, code: string): Buffer {
   return createHmac('sha256', serverKey).update(salt).update(identifier).update('\0').update(code).digest()
 }
 
-/** The hash of a code and its salt, as the row of a message has them. */
+/** The hash and the salt of a code, as stored. */
 export interface CodeOfRow {
-  /** The table allows NULL, which no code matches. */
+  /** The table allows `NULL`, which no code matches. */
   readonly codeHash: Buffer | null
-  /** Null: supabase/auth made the code, before its database was adopted. Its hash is SHA-224 of address and code. */
+  /** `null` for a code of supabase/auth, made before adoption. Its hash is SHA-224 of address and code. */
   readonly codeSalt: Buffer | null
 }
 
-/** Does the same work where the row has no hash. @param keys the keys that may have made the hash */
+/** Takes the same time if the row has no hash. @param keys the keys that may have made the hash */
 export function matchesCode(
   keys: readonly Buffer[],
   { codeHash, codeSalt }: CodeOfRow,
@@ -71,7 +68,7 @@ export function matchesCode(
   return hashes.some((hash) => equalSecrets(codeHash ?? Buffer.alloc(hash.length), hash)) && codeHash !== null
 }
 
-/** Generates the salt of a code. Equal codes of two messages have different hashes. */
+/** Generates the salt of a code, so that equal codes have different hashes. */
 export function generateSalt(randomBytes: RandomBytes): Buffer {
   return randomBytes(SALT_BYTES)
 }

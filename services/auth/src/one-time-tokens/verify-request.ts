@@ -29,12 +29,12 @@ export interface VerifyFields {
   readonly redirect_to?: string | undefined
 }
 
-/** A typed code with the address that got it, or the token of a link. A phone number is as it was typed. */
+/** A typed code with its recipient, or a link token. A phone number is in the form in which it was typed. */
 type VerifyRequest =
   | { readonly kind: 'code'; readonly type: VerifyType; readonly code: string; readonly identifier: UserIdentifier }
   | { readonly kind: 'link'; readonly type: VerifyType; readonly token: string }
 
-/** Parses the body of a verification (reference: POST /verify). The order of the checks decides which error a client sees. */
+/** Parses the body of a verification (reference: POST /verify). The order of the checks decides the error. */
 export function parseVerifyBody(body: VerifyFields): VerifyRequest {
   const { token, token_hash: tokenHash, email, phone } = body
   const type = requireType(body)
@@ -46,13 +46,13 @@ export function parseVerifyBody(body: VerifyFields): VerifyRequest {
   return { kind: 'code', type, code: readCode(token), identifier: toIdentifier(email, phone) }
 }
 
-/** The members of a link, whose type may be unknown. */
+/** The parameters of a link. Its type may be unknown. */
 export interface ParsedLink {
   readonly type: string
   readonly token: string
 }
 
-/** Parses a link. Only these checks are answered with JSON. */
+/** Parses a link. Only these checks respond with JSON. */
 export function parseLink(fields: VerifyFields): ParsedLink {
   const token = fields.token || fields.token_hash
   const type = requireType(fields)
@@ -60,10 +60,9 @@ export function parseLink(fields: VerifyFields): ParsedLink {
   return { type, token }
 }
 
-/** The headers of a request, by their names in lower case. */
 type RequestHeaders = Readonly<Record<string, string | readonly string[] | undefined>>
 
-/** Headers by which browsers and previews say that the user has not opened the page yet. */
+/** Headers with which browsers and previews say that the user has not opened the page yet. */
 const PREFETCH_MARKS: readonly (readonly [name: string, mark: RegExp])[] = [
   ['sec-purpose', /\bprefetch\b/i],
   ['purpose', /\b(prefetch|preview)\b/i],
@@ -71,31 +70,28 @@ const PREFETCH_MARKS: readonly (readonly [name: string, mark: RegExp])[] = [
   ['x-moz', /\bprefetch\b/i],
 ]
 
-/** Whether a request only prefetches a link that a user may open later. Such a request must not use the link up. */
+/** Whether a request only prefetches a link. It must not use the link up, because the user may open it later. */
 export function isPrefetch(headers: RequestHeaders): boolean {
   return PREFETCH_MARKS.some(([name, mark]) => mark.test(String(headers[name] ?? '')))
 }
 
-/** The kind of the flow that a link belongs to. */
 export function flowOfLink({ token }: Pick<ParsedLink, 'token'>): FlowKind {
   return isPkceToken(token) ? 'pkce' : 'implicit'
 }
 
-/** Whether a link may be followed: in the strict profile only links of PKCE flows, because others end in a fragment. */
+/** Whether a browser may follow a link. The strict profile allows only PKCE links, because others end in a fragment. */
 export function mayFollow({ token, token_hash: tokenHash }: VerifyFields, pkce: 'optional' | 'required'): boolean {
   return pkce === 'optional' || isPkceToken(token || tokenHash || '')
 }
 
-/** Requires a link that a browser may follow. */
 export function requireLinkToFollow({ type, token }: ParsedLink, pkce: 'optional' | 'required'): CheckedLink {
   if (!mayFollow({ token }, pkce)) throw linkWithoutPkce()
   return requireMailType(type, token)
 }
 
-/** A link whose type is known. */
+/** A link with a known type. */
 type CheckedLink = ParsedLink & { readonly type: VerifyType }
 
-/** Requires the type of a mail. */
 function requireMailType(type: string, token: string): CheckedLink {
   if (!isVerifyType(type) || isPhoneType(type)) throw mailTypeUnsupported()
   return { type, token }
@@ -112,7 +108,7 @@ function toIdentifier(email: string | undefined, phone: string | undefined): Use
   return { kind: 'email', value: normaliseEmail(email) }
 }
 
-/** The types of POST /verify. `email` is any code or link of an address. */
+/** The types of POST /verify. `email` stands for any code or link of an address. */
 export const VERIFY_TYPES = [
   'signup',
   'invite',
@@ -127,7 +123,7 @@ export const VERIFY_TYPES = [
 /** The `type` of `POST /verify` (reference: Verification types). */
 export type VerifyType = (typeof VERIFY_TYPES)[number]
 
-/** The kinds of message that a type accepts, before the user is known (reference: Verification types). */
+/** The kinds of message that a type accepts before the user is known (reference: Verification types). */
 export const ACCEPTED_KINDS: Readonly<Record<VerifyType, readonly TokenKind[]>> = {
   signup: ['confirmation', 'invitation', 'recovery'],
   invite: ['confirmation', 'invitation'],
@@ -143,14 +139,14 @@ function isVerifyType(type: string): type is VerifyType {
   return VERIFY_TYPES.some((known) => known === type)
 }
 
-/** Whether a type's message goes to a phone. Such a message has no link. */
+/** Whether a type is for messages to a phone, which have no link. */
 export function isPhoneType(type: VerifyType): boolean {
   return type === 'sms' || type === 'phone_change'
 }
 
 /**
- * Whether a message answers a type.
- * @param owner the user who has the address; undefined for the new address of a change
+ * Whether a message matches a type.
+ * @param owner the user who has the address, or `undefined` for the new address of a change
  */
 export function isAccepted(
   type: VerifyType,
@@ -160,11 +156,11 @@ export function isAccepted(
   if (type === 'email_change' || type === 'phone_change') return true
   if (owner?.id !== userId) return false
   if (type === 'invite') return owner.invitedAt !== null
-  // A sign-up may have taken the place of a pending sign-up since the message went out.
+  // Since the message was sent, a sign-up may have replaced a pending sign-up.
   return !(type === 'signup' && kind === 'recovery') || owner.pendingSince !== null || owner.confirmedAt === null
 }
 
-/** The address that a message of a kind would go to at present. A message to another address is out of date. */
+/** The current recipient for a kind of message. A message to another address is outdated. */
 export function addressFor(
   kind: TokenKind,
   user: Pick<User, 'email' | 'phone' | 'emailChange' | 'phoneChange'>,
@@ -174,14 +170,14 @@ export function addressFor(
   return kind === 'sms' ? user.phone : user.email
 }
 
-/** The `type` of the answer; undefined for a message to a phone (reference: Session object). */
+/** The `type` of the response. `undefined` for a message to a phone (reference: Session object). */
 export function answeredType(type: VerifyType, kind: TokenKind): string | undefined {
   if (isPhoneType(type)) return undefined
   if (type === 'email') return kind === 'recovery' ? 'magiclink' : 'signup'
   return type
 }
 
-/** The types of links that `POST /admin/generate_link` makes (reference: Generated links). */
+/** The link types of `POST /admin/generate_link` (reference: Generated links). */
 export const LINK_TYPES = [
   'signup',
   'invite',
@@ -193,16 +189,16 @@ export const LINK_TYPES = [
 
 export type LinkType = (typeof LINK_TYPES)[number]
 
-/** How a type of link is stored and logged. */
+/** How a link type is stored and logged. */
 interface LinkRule {
-  /** The message whose place the link takes. */
+  /** The kind of message that the link replaces. */
   readonly kind: TokenKind & ('confirmation' | 'invitation' | 'recovery' | 'email_change_current' | 'email_change_new')
-  /** The `type` in the link itself, which `GET /verify` takes. */
+  /** The `type` in the link, for `GET /verify`. */
   readonly linkType: 'signup' | 'invite' | 'magiclink' | 'recovery' | 'email_change'
-  /** The column of the user that holds when the link was made. */
+  /** The user's column with the creation time of the link. */
   readonly sentAt: 'confirmation_sent_at' | 'recovery_sent_at' | 'email_change_sent_at'
   readonly action: AuditAction
-  /** Whether the link makes a user for an address that nobody has. */
+  /** Whether the link creates a user for an unused address. */
   readonly makesUser: boolean
 }
 
@@ -215,7 +211,7 @@ const EMAIL_CHANGE = {
   makesUser: false,
 } as const
 
-/** How each type of link is stored and logged (reference: Generated links). */
+/** How each link type is stored and logged (reference: Generated links). */
 export const LINK_RULES: Readonly<Record<LinkType, LinkRule>> = {
   signup: { ...CONFIRMATION, linkType: 'signup', action: 'user_confirmation_requested' },
   invite: { ...CONFIRMATION, kind: 'invitation', linkType: 'invite', action: 'user_invited' },
@@ -225,19 +221,19 @@ export const LINK_RULES: Readonly<Record<LinkType, LinkRule>> = {
   email_change_new: { ...EMAIL_CHANGE, kind: 'email_change_new' },
 }
 
-/** A link and a code, which an admin sends by other means than our mail. */
+/** A link and a code that an admin sends without the service's mail. */
 export interface GeneratedLink extends Profile {
   readonly url: string
-  /** The token of the link, as the link shows it. */
+  /** The token in the link. */
   readonly token: string
   readonly code: string
-  /** `type` of the link. */
+  /** The `type` in the link. */
   readonly linkType: string
-  /** The type that was made: a magic link for an unknown address becomes a sign-up. */
+  /** The actual type: a magic link for an unknown address becomes a sign-up. */
   readonly verificationType: LinkType
 }
 
-/** The user and the link in one object (reference: Generated links). */
+/** The user and the link as one object (reference: Generated links). */
 export const GeneratedLinkView = UserView.extend({
   action_link: z.string(),
   email_otp: z.string(),
@@ -248,7 +244,7 @@ export const GeneratedLinkView = UserView.extend({
   type: z.string().optional(),
 })
 
-/** The form in which an admin sees a link. @param redirectTo where the link ends */
+/** The JSON of a link for an admin. @param redirectTo the target of the link */
 export function viewGeneratedLink(
   link: GeneratedLink,
   redirectTo: string,

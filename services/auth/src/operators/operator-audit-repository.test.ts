@@ -8,7 +8,7 @@ afterAll(() => database.drop())
 
 it('finds each action by an index, so that a search for an unused action reads no row of the log', async () => {
   const plans = await database.db.connection().execute(async (connection) => {
-    // The tables of a test are so small that the planner would not use the index.
+    // Without these settings the planner would not use the index, because the tables are small.
     await sql`SET enable_seqscan = off`.execute(connection)
     await sql`SET enable_sort = off`.execute(connection)
     const texts: string[] = []

@@ -4,24 +4,24 @@ import type { Db } from '../database.ts'
 import { countAll, countFound, EXACT_ROWS_MAX, estimateRows } from '../pagination/count-rows.ts'
 import type { Cursor } from '../pagination/page-query.ts'
 
-/** The entries that operators list, in the order of creation. An undefined filter filters nothing. */
+/** A list of entries for operators, in the order of creation. An `undefined` filter does not filter. */
 interface OperatorAuditList {
-  /** The user who acted, or whose account was changed. Leaves refreshes out. */
+  /** The user who acted, or whose account was changed. Excludes token refreshes. */
   readonly user: string | undefined
-  /** The action of an entry; of a change of operators also without `operator.`. */
+  /** The action of an entry. For operator changes, the prefix `operator.` is optional. */
   readonly action: string | undefined
   readonly direction: 'asc' | 'desc'
   readonly limit: number
   readonly after: Cursor | undefined
 }
 
-/** Lists entries for operators by their time, then by id, in the direction of the list: at most `limit` after the cursor. */
+/** Lists at most `limit` entries after the cursor, by time and id, in the direction of the list. */
 export async function listOperatorAudit(db: Db, list: OperatorAuditList): Promise<readonly AuditEntry[]> {
   const { rows } = await operatorAuditStatement(list).execute(db)
   return rows
 }
 
-/** The statement that lists entries. Each of its branches reads an index of its own. */
+/** The statement that lists entries. Each of its branches reads its own index. */
 export function operatorAuditStatement({ user, action, ...place }: OperatorAuditList): RawBuilder<AuditEntry> {
   const { direction, limit } = place
   const order = direction === 'asc' ? sql.raw('ASC') : sql.raw('DESC')
@@ -36,7 +36,7 @@ export function operatorAuditStatement({ user, action, ...place }: OperatorAudit
 
 type Condition = RawBuilder<unknown>
 
-/** The conditions for entries about a user: acts on the user, and acts by the user. */
+/** Conditions for entries about a user: acts on the user, and acts by the user. */
 function ofUser(user: string): readonly (readonly Condition[])[] {
   return [
     [sql`target_user_id = ${user}::uuid`, sql`log_type <> 'token'`],
@@ -44,7 +44,7 @@ function ofUser(user: string): readonly (readonly Condition[])[] {
   ]
 }
 
-/** The many actions, which the index of actions leaves out. They are found by their time. */
+/** Frequent actions. The index of actions omits them, so they are found by time. */
 const MANY = new Set(['login', 'token_revoked', 'token_refreshed'])
 const NOT_MANY = sql`action NOT IN ('login', 'token_revoked', 'token_refreshed')`
 
@@ -66,7 +66,7 @@ function page(
     WHERE ${all.length === 0 ? sql`true` : sql.join(all, sql` AND `)} ORDER BY created_at ${order}, id ${order} LIMIT ${limit})`
 }
 
-/** How many users there are, without pending sign-ups. */
+/** The numbers of users, without pending sign-ups. */
 export interface UserCounts {
   readonly total: number
   readonly confirmed: number
@@ -74,12 +74,12 @@ export interface UserCounts {
   readonly anonymous: number
 }
 
-/** Counts users: exactly up to 100,000 of them, beyond that all by the planner's estimate. */
+/** Counts users exactly up to 100,000. Above that, all numbers are planner estimates. */
 export async function countUserStates(db: Db, now: Date): Promise<UserCounts> {
   const usersWhich = (which: RawBuilder<boolean>) =>
     sql`FROM ${sql.table('users')} WHERE staged_at IS NULL AND ${which}`
   const total = await countAll(db, usersWhich(sql`true`))
-  // An exact count of the few banned users would read all users.
+  // An exact count of banned users would read all users.
   const count = total > EXACT_ROWS_MAX ? estimateRows : countFound
   return {
     total,
@@ -92,14 +92,14 @@ export async function countUserStates(db: Db, now: Date): Promise<UserCounts> {
 export interface DayCounts {
   /** YYYY-MM-DD. */
   readonly date: string
-  /** Users who were made, and are still there. */
+  /** Users created on the day who still exist. */
   readonly signUps: number
   readonly signIns: number
 }
 
 const DAYS = 30
 
-/** Counts the users and the sign-ins of the last 30 UTC days, the oldest first. The audit log knows the sign-ins. */
+/** Counts users and sign-ins for the last 30 UTC days, oldest first. Sign-ins come from the audit log. */
 export async function listDayCounts(db: Db, now: Date): Promise<readonly DayCounts[]> {
   const today = now.toISOString().slice(0, 'YYYY-MM-DD'.length)
   const ofDay = sql`created_at >= day AT TIME ZONE 'UTC' AND created_at < (day + interval '1 day') AT TIME ZONE 'UTC'`
@@ -112,10 +112,10 @@ export async function listDayCounts(db: Db, now: Date): Promise<readonly DayCoun
   return rows
 }
 
-/** How many messages of the last 30 days wait or have failed. */
+/** The numbers of waiting and failed messages of the last 30 days. */
 export interface MessageCounts {
   readonly waiting: number
-  /** Their jobs are dead, or they are not sent (console reference: Messages of operators). */
+  /** Messages with dead-letter jobs, and messages not sent (console reference: Messages of operators). */
   readonly failed: number
 }
 

@@ -20,7 +20,7 @@ const banAsked = (role: OperatorRole): AskedChange => ({
   action: 'users.ban',
 })
 
-/** The part of an error that clients see; undefined where an act throws none. */
+/** The part of an error that clients get, or `undefined` if none is thrown. */
 function refusalOf(act: () => void): unknown {
   try {
     act()

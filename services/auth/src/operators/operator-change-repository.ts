@@ -14,13 +14,13 @@ import { type Manager, requireUser, type User } from '../users/user.ts'
 import { viewUser } from '../users/user-view.ts'
 
 /**
- * Runs a change once per Idempotency-Key. The same transaction records its answer under the key, and its entry in the audit log
- * (console reference: Changes). A repeated request gets the first answer and does nothing. An error of the work rolls back, so
- * the key may be used again.
+ * Runs a change once per Idempotency-Key. The same transaction records its answer under the key and its audit log entry (console
+ * reference: Changes). A repeated request gets the first answer and has no effect. An error of the work rolls back, so the key
+ * can be used again.
  *
  * Lock order: the key, the operator and the user of the path, then the locks of the work. A second request with the key waits for
  * the first at the primary key.
- * @param toEffect the effect of the work for the operator. If it throws, the change is refused
+ * @param toEffect the effect of the work for the operator; if it throws, the change is refused
  */
 export function recordOperatorChange<Result>(
   change: OperatorChange,
@@ -29,7 +29,7 @@ export function recordOperatorChange<Result>(
   return async (trx, deps, work) => {
     const id = await claimChange(trx, change, deps.now())
     await requireStillOperator(trx, change)
-    // The row of another request is committed, so its answer is there.
+    // The other request has committed its row, so the row has an answer.
     if (id === undefined) return getAnswer(trx, change)
     const { status, answer, object, changes } = toEffect(await work())
     const body = JSON.stringify(answer)
@@ -49,24 +49,24 @@ export function recordOperatorChange<Result>(
 }
 
 /**
- * Requires that the operator of a change still has the role. The body may have come long after the headers, and another operator
- * may have banned the operator, ended the session or taken the role meanwhile. Their row stays locked until the change is made,
- * so such a change waits for the change. Two operators who change each other at once lock both rows in the order of their ids. So
- * the second change is judged after the first. A user that the work finds, such as by an email, is locked outside of this order:
- * a change that loses a deadlock runs again.
+ * Requires that the operator still has the role. The body may arrive long after the headers, and another operator may have banned
+ * the operator, ended the session or removed the role in the meantime. The operator's row stays locked until the end of the
+ * change. Both rows are locked in the order of their ids, so that of two operators who change each other, the second is judged
+ * after the first change. A user found by the work, such as by email, is locked outside this order. A change that loses a
+ * deadlock runs again.
  */
 async function requireStillOperator(trx: Trx, change: OperatorChange): Promise<void> {
   const { session, userId } = change
   const users = trx.selectFrom('users').select('id')
   for (const id of [...new Set([session.userId, userId ?? session.userId])].sort()) {
     const row = users.where('id', '=', id)
-    // A shared lock of the operator's own row lets their other changes go on.
+    // A shared lock of the operator's own row does not block their other changes.
     await (id === userId ? row.forNoKeyUpdate() : row.forShare()).execute()
   }
   requireSameOperator(change, toOperatorActor(session, await findLiveSessionOfLocked(trx, session.limits, session)))
 }
 
-/** Runs and records a change as `recordOperatorChange` does, where the answer is the user as they are now. */
+/** Runs and records a change like `recordOperatorChange`. The answer is the changed user. */
 export function recordUserChange(
   change: OperatorChange,
   changes: object,
@@ -79,9 +79,9 @@ export function recordUserChange(
 }
 
 /**
- * Finds the answer to a change that was made before; undefined for a new one. A repeated request that finds its answer skips the
- * steps before the transaction, such as a call of a hook.
- * @throws idempotencyKeyReused, and Error for a row that was committed without its answer, or whose key the settings lack
+ * Finds the answer of an earlier identical request, or `undefined` for a new request. If it exists, the repeated request skips
+ * the steps before the transaction, such as a hook call.
+ * @throws idempotencyKeyReused, and Error for a row without an answer, or with an encryption key missing in the settings
  */
 export async function findOperatorAnswer(db: Db, change: OperatorChange): Promise<OperatorAnswer | undefined> {
   const row = await db
@@ -93,7 +93,7 @@ export async function findOperatorAnswer(db: Db, change: OperatorChange): Promis
   if (row === undefined) return undefined
   if (!change.knownFingerprints.some((known) => known.equals(row.fingerprint))) throw idempotencyKeyReused()
   const { id, status, encrypted } = row
-  // The transaction that inserts a row also updates it with the answer.
+  // The transaction that inserts the row also stores the answer.
   if (status === null || encrypted === null) throw new Error('the change of an operator has no answer')
   return { status, body: decryptSecret(change.encryption.encryptionKeys, id, encrypted), replayed: true }
 }
@@ -104,10 +104,10 @@ async function getAnswer(trx: Trx, change: OperatorChange): Promise<OperatorAnsw
   return answer
 }
 
-/** How many old rows a change deletes, so that they go as fast as they come. */
+/** The number of old rows that a change deletes, so that the table does not grow. */
 const OLD_ROWS_MAX = 100
 
-/** Claims the key of a change, and deletes some old rows. @returns the id of the row; undefined for a used key */
+/** Claims the key of a change, and deletes some old rows. @returns the row id, or `undefined` for a used key */
 async function claimChange(
   trx: Trx,
   { operator, key, fingerprint }: OperatorChange,
@@ -135,47 +135,46 @@ async function updateAnswer(
   await trx.updateTable('operator_changes').set(answer).where('id', '=', id).execute()
 }
 
-/** A change that an operator asks for (console reference: Changes). */
+/** A change requested by an operator (console reference: Changes). */
 export interface OperatorChange {
   readonly operator: Operator
-  /** The session that the operator acts with, by which they are judged when the change is made. */
+  /** The operator's session. The operator is judged by it when the change is made. */
   readonly session: OperatorSession
-  /** The user of the path, who is changed. Undefined for a path without a user. */
+  /** The changed user in the path, or `undefined`. */
   readonly userId: string | undefined
   readonly action: OperatorAction
   /** The Idempotency-Key. */
   readonly key: string
   /**
-   * HMAC of method, path and body, which a repeated request has in common with the first request. With a hash without a key,
-   * anyone who reads the database could guess a password of the body.
+   * HMAC of method, path and body, by which a repeated request is recognised. With an unkeyed hash, a reader of the database
+   * could guess a password in the body.
    */
   readonly fingerprint: Buffer
-  /** The same by each key of the process, since the first request may be older than the current encryption key. */
+  /** The same by each key of the process, because the first request may be older than the current key. */
   readonly knownFingerprints: readonly Buffer[]
-  /** The keys that encrypt the answer in the database. It may be a link that signs in, and it names users. */
+  /** The keys that encrypt the stored answer. It may contain a sign-in link, and it names users. */
   readonly encryption: Encryption
 }
 
-/** The answer to a change of an operator, and its entry in the audit log. */
+/** The answer to an operator's change, and its audit log entry. */
 export interface OperatorEffect {
   /** Below 300. */
   readonly status: number
   readonly answer: object
-  /** The change, for the audit log. */
+  /** The changed object, for the audit log. */
   readonly object: { readonly kind: string; readonly id: string }
-  /** How it was changed, for the audit log. Never a secret. */
+  /** The changed values, for the audit log. They must not contain a secret. */
   readonly changes: object
 }
 
-/** The answer to a change, now or when it was first made. */
+/** The answer to a new or repeated change. */
 export interface OperatorAnswer {
   readonly status: number
-  /** The body as JSON text. */
   readonly body: string
   readonly replayed: boolean
 }
 
-/** The operator of a change, and the action that they ask for. */
+/** The operator of a change, and the requested action. */
 export type AskedChange = Pick<OperatorChange, 'operator' | 'action'>
 
 /** Refuses a change that operators may not make to themselves. */
@@ -184,7 +183,7 @@ export function requireAnother({ operator, action }: AskedChange, userId: string
 }
 
 /**
- * Requires that the operator of a change still is who they were when the request began.
+ * Requires that the operator of a change is unchanged since the request began.
  * @param actor the operator of the session at present
  */
 export function requireSameOperator({ operator, action }: AskedChange, actor: OperatorActor | undefined): void {
@@ -197,12 +196,12 @@ interface AdminRules {
   readonly adminRoles: readonly string[]
 }
 
-/** All operators together have the share of one client in mails and SMS, so that the messages of users go on. */
+/** All operators together have one client's share of mails and SMS, so that users still get messages. */
 const SHARE_OF_OPERATORS = 'operators of the console'
 
 /**
- * The operator of a change as the admin of a use case. They find no deleted user, and below the role admin
- * they act on no protected one (console reference: Console roles in auth).
+ * The operator of a change as the admin of a use case. They find no deleted user. Below the role admin, they may not act on a
+ * protected user (console reference: Console roles in auth).
  */
 export function toOperatorAdmin({ operator, action }: AskedChange, rules: AdminRules): Admin {
   const { actor, role } = operator
@@ -218,7 +217,7 @@ export function toOperatorAdmin({ operator, action }: AskedChange, rules: AdminR
   }
 }
 
-/** The operator of a change that nobody may make to a protected user, not even an admin. They find no deleted user. */
+/** Refuses a change of a protected user by any operator, even an admin. Finds no deleted user. */
 export function requireUnprotected({ operator, action }: AskedChange, rules: AdminRules): Manager {
   return {
     requireMayManage: (user) => {
@@ -228,7 +227,7 @@ export function requireUnprotected({ operator, action }: AskedChange, rules: Adm
   }
 }
 
-/** Whether only operators with the role admin act on a user: an operator, or an admin of the API. */
+/** Whether only operators with the role admin may act on a user: on operators, and on admins of the API. */
 export function isProtected(
   { consoleRole, role }: Pick<User, 'consoleRole' | 'role'>,
   { adminRoles }: AdminRules,
@@ -236,7 +235,7 @@ export function isProtected(
   return consoleRole !== null || adminRoles.includes(role)
 }
 
-/** Refuses an operator whose role may not do an action, or not to this user. */
+/** Refuses an action because of the operator's role or the affected user. */
 function refuseAction(role: OperatorRole, action: OperatorAction): never {
   throw operatorForbidden({ details: { action, role } })
 }
@@ -246,7 +245,7 @@ export function requireOperator<Found>(found: Found | undefined): Found {
   return found
 }
 
-/** The answer and the audit entry for a change of a signing key. The answer is the key as it is after the change. */
+/** The answer and audit entry for a change of a signing key. The answer is the changed key. */
 export function toKeyEffect(key: SigningKeyStatus, changes: object, status = 200): OperatorEffect {
   return { status, answer: { key: viewSigningKey(key) }, object: { kind: 'signing-key', id: key.kid }, changes }
 }
@@ -255,20 +254,20 @@ export function refuseUnknownKey(): never {
   throw signingKeyNotFound()
 }
 
-/** The session that an operator acts with, as their access token names it, and the rules by which it is judged. */
+/** The session in an operator's access token, and the rules by which it is judged. */
 export interface OperatorSession {
   readonly userId: string
   readonly sessionId: string
-  /** Whether the token is of level aal2. */
+  /** Whether the token has the level aal2. */
   readonly hasAal2Token: boolean
   readonly limits: SessionLimits
-  /** AUTH_OPERATOR_REQUIRE_MFA. */
+  /** The setting AUTH_OPERATOR_REQUIRE_MFA. */
   readonly mfaRequired: boolean
 }
 
 /**
- * The operator of a session, as the database has it now. The user is not banned, has a console role, and has shown a second
- * factor if one is required or set up. Undefined for any other session.
+ * The current operator of a session, from the database. The user is not banned, has a console role, and has passed a second
+ * factor if one is required or set up. `undefined` for any other session.
  */
 export function toOperatorActor(
   { userId: id, hasAal2Token, mfaRequired }: OperatorSession,
@@ -276,8 +275,8 @@ export function toOperatorActor(
 ): OperatorActor | undefined {
   if (!session || session.isBanned || session.email === null || session.consoleRole === null) return undefined
   const hasShownFactor = hasAal2Token && session.hasShownFactor
-  // An operator who has set up a factor shows it, as an admin does. Otherwise a password alone would be worth more than its owner
-  // believes.
+  // An operator with a factor must use it, like an admin. Otherwise the password would be enough, against the owner's
+  // expectation.
   if ((mfaRequired || session.userHasFactor) && !hasShownFactor) return undefined
   return { id, email: session.email, role: session.consoleRole }
 }

@@ -10,7 +10,7 @@ beforeAll(async () => {
 afterAll(() => database.drop())
 
 const series = (count: number): RawBuilder<unknown> => sql`FROM generate_series(1, ${sql.lit(count)}) AS number`
-/** The planner takes a third of the rows for what a comparison of two expressions leaves, whatever that really is. */
+/** For a comparison of two expressions, the planner always estimates a third of the rows. */
 const none = (count: number): RawBuilder<unknown> => sql`${series(count)} WHERE number % 2 > number % 3 + 2`
 
 describe('countFound', () => {

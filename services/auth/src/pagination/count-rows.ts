@@ -1,14 +1,14 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { Db } from '../database.ts'
 
-/** The most rows that are counted exactly. */
+/** The maximum number of exactly counted rows. */
 export const EXACT_ROWS_MAX = 100_000
-/** A table of this estimated length is surely longer than `EXACT_ROWS_MAX`, even by old statistics. */
+/** A table with this estimated length has more than `EXACT_ROWS_MAX` rows, even if the statistics are old. */
 const SURELY_LONG_ROWS = 5 * EXACT_ROWS_MAX
 
 /**
- * Counts the rows of `FROM … WHERE …`: exactly up to 100,000, beyond that by the planner's estimate
- * (reference: Lists of users). The estimate of a search is bad, so its rows are always counted first.
+ * Counts the rows of `FROM … WHERE …`: exactly up to 100,000, above that by the planner's estimate (reference: Lists of users).
+ * Estimates of searches are bad, so rows are always counted first.
  */
 export async function countFound(db: Db, rows: RawBuilder<unknown>): Promise<number> {
   const counted = await sql<{ count: bigint }>`
@@ -17,13 +17,13 @@ export async function countFound(db: Db, rows: RawBuilder<unknown>): Promise<num
   return count <= EXACT_ROWS_MAX ? count : Math.max(count, await estimateRows(db, rows))
 }
 
-/** Counts the rows of a whole list. A long list is only estimated. */
+/** Counts the rows of a whole list. A long list is estimated. */
 export async function countAll(db: Db, rows: RawBuilder<unknown>): Promise<number> {
   const estimated = await estimateRows(db, rows)
   return estimated >= SURELY_LONG_ROWS ? estimated : countFound(db, rows)
 }
 
-/** How many rows of `FROM … WHERE …` the planner expects. */
+/** The planner's estimate for `FROM … WHERE …`. */
 export async function estimateRows(db: Db, rows: RawBuilder<unknown>): Promise<number> {
   type Explained = { readonly 'QUERY PLAN': readonly { readonly Plan: { readonly 'Plan Rows': number } }[] }
   const explained = await sql<Explained>`EXPLAIN (FORMAT JSON) SELECT ${rows}`.execute(db)

@@ -8,7 +8,7 @@ export interface Page {
   readonly perPage: number
 }
 
-/** How many rows a page has, unless the query says another number. */
+/** The default number of rows on a page. */
 export const ROWS_DEFAULT = 50
 export const ROWS_MAX = 1_000
 export const PAGE_NUMBER_MAX = 1_000_000_000
@@ -34,7 +34,7 @@ interface PageFields {
 
 export interface PageRules {
   readonly rowsMax: number
-  /** Whether page 0 is page 1. */
+  /** Whether page 0 means page 1. */
   readonly zeroIsFirst: boolean
 }
 
@@ -50,7 +50,7 @@ export function parsePerPage({ per_page: perPage }: PageFields, { rowsMax } = US
   return parseCount('per_page', perPage, { usual: ROWS_DEFAULT, max: rowsMax })
 }
 
-/** Parses a number of a query. `usual` where it is absent. */
+/** Parses a number in a query, or returns `usual` if it is absent. */
 export function parseCount(
   name: string,
   text: string | undefined,
@@ -62,27 +62,27 @@ export function parseCount(
   throw pageOutOfRange({ name, max })
 }
 
-/** A page of a list with a total, whose neighbours the header `Link` names. */
+/** A page of a list with a total. The header `Link` names other pages. */
 export interface LinkedPage extends Page {
   readonly path: string
   readonly total: number
-  /** Further parameters of the query, which every page shares. */
+  /** Other query parameters, the same for every page. */
   readonly query: Readonly<Record<string, string | undefined>>
 }
 
-/** The headers of a page: the number of all rows, and the neighbours. */
+/** The headers of a page: the total number of rows, and links to other pages. */
 export function pageHeaders(page: LinkedPage): Record<string, string> {
   return { 'x-total-count': String(page.total), link: pageLinks(page) }
 }
 
-/** The header `Link` of a list that is read by cursors, undefined after its last row. */
+/** The header `Link` of a list with cursors. */
 export function cursorLink(path: string, query: LinkedPage['query'] & { readonly cursor: string }): string {
   return toLink(path, query, 'next')
 }
 
 /**
- * The header `Link` (RFC 8288) of a page: `next` where there is one, and `last`. Clients split it at every `,`, `;`
- * and `=`, so `page` comes first and values are percent-encoded (reference: Lists of users).
+ * The header `Link` (RFC 8288) of a page: `next` if it exists, and `last`. Clients split it at every `,`, `;` and `=`, so `page`
+ * comes first and values are percent-encoded (reference: Lists of users).
  */
 function pageLinks({ path, page, perPage, total, query }: LinkedPage): string {
   const last = Math.max(1, Math.ceil(total / perPage))
@@ -98,7 +98,7 @@ function toLink(path: string, query: LinkedPage['query'], relation: string): str
   return `<${path}?${pairs.join('&')}>; rel="${relation}"`
 }
 
-/** A place in a list that is ordered by creation: after this row. */
+/** A position after this row, in a list ordered by creation. */
 export interface Cursor {
   readonly createdAt: Timestamp
   readonly id: string
@@ -106,7 +106,7 @@ export interface Cursor {
 
 const CURSOR = /^((?!0000)\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+00:00) ([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/
 
-/** Formats a cursor for clients: base64url, without a signature. It reveals only values of the row. */
+/** Formats a cursor as base64url. It needs no signature, because it contains only values of a shown row. */
 export function formatCursor({ createdAt, id }: Cursor): string {
   return Buffer.from(`${createdAt} ${id}`).toString('base64url')
 }
@@ -121,7 +121,7 @@ export function refuseCursor(): never {
   throw cursorMalformed()
 }
 
-/** Whether a time exists. PostgreSQL refuses February 30, which `Date` takes for a day of March. */
+/** Whether a time exists. PostgreSQL refuses February 30, but `Date` converts it to a day in March. */
 function isOfCalendar(timestamp: Timestamp): boolean {
   const ms = Date.parse(timestamp)
   return !Number.isNaN(ms) && new Date(ms).toISOString().slice(0, -1) === timestamp.slice(0, -'000+00:00'.length)

@@ -13,7 +13,7 @@ const deps = { config: { webauthn: { relyingParty } }, logger }
 const userId = '00000000-0000-4000-8000-000000000001'
 const creation = { userId, account: 'ada@example.com', known: [], residentKey: 'required', timeoutMs: 60_000 } as const
 
-/** Asks an authenticator for a credential, and verifies its answer. */
+/** Requests a credential from an authenticator, and verifies the response. */
 async function create({ key = createAuthenticator(), wrong = {} as Misbehaviour } = {}) {
   const { options, challenge } = await askForCreation(deps, creation)
   const answer = key.create({ ...options, challenge, user: { id: toHandle(userId) } }, wrong)
@@ -22,7 +22,7 @@ async function create({ key = createAuthenticator(), wrong = {} as Misbehaviour 
 
 const toHandle = (id: string) => Buffer.from(id.replaceAll('-', ''), 'hex').toString('base64url')
 
-/** The stored form of a new credential that stays on its authenticator. */
+/** The expected stored form of a new discoverable credential. */
 const storedOf = ({ id }: { readonly id: string }) => ({
   id,
   publicKey: expect.stringMatching(/^[\w-]+$/),

@@ -1,30 +1,30 @@
 import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import type { Assertion, CredentialOptions, Registration, StoredCredential } from './credential.ts'
 
-/** The service that asks for credentials (WEBAUTHN_RP_…). */
+/** The service that requests credentials (WEBAUTHN_RP_…). */
 export interface RelyingParty {
-  /** A domain. Credentials are bound to it. */
+  /** The domain to which credentials are bound. */
   readonly id: string
   readonly displayName: string
-  /** The origins of pages that may use the credentials. */
+  /** Origins of pages that may use the credentials. */
   readonly origins: readonly string[]
 }
 
-/** The settings of a ceremony. Undefined `relyingParty`: WebAuthn is not set up, and no ceremony begins. */
+/** The settings of a ceremony. Without `relyingParty`, WebAuthn is not configured, and no ceremony can begin. */
 export interface CeremonyDeps {
   readonly config: { readonly webauthn: { readonly relyingParty: RelyingParty | undefined } }
   readonly logger: ServiceLogger['logger']
 }
 
-/** The limit of the standard (WebAuthn, level 3, 7.1). An index of the database cannot hold longer ids. */
+/** The limit of WebAuthn, level 3, 7.1. A database index cannot contain longer ids. */
 const ID_BYTES_MAX = 1_023
 
-/** The question to an authenticator when a user adds a credential. `userId` is its user handle. */
+/** A request for a new credential of a user. `userId` is its user handle. */
 export interface CreationRequest {
   readonly userId: string
-  /** The name of the account that the authenticator shows. */
+  /** The account name for the authenticator's display. */
   readonly account: string
-  /** The user's credentials. An authenticator that has one of these credentials makes no other. */
+  /** The user's credentials. An authenticator with one of these creates no other. */
   readonly known: readonly StoredCredential[]
   /** Whether the authenticator must find the credential without a list of ids. */
   readonly residentKey: 'required' | 'discouraged'
@@ -37,7 +37,7 @@ export interface CredentialRequest {
   readonly challenge: string
 }
 
-/** Asks for a new credential. Needs no attestation: nothing depends on the make of an authenticator. */
+/** Requests a new credential, without attestation, because the model of the authenticator does not matter. */
 export async function askForCreation(
   { config }: CeremonyDeps,
   { userId, account, known, residentKey, timeoutMs }: CreationRequest,
@@ -58,7 +58,7 @@ export async function askForCreation(
   return { options: { ...options }, challenge: options.challenge }
 }
 
-/** @param known the credentials that are allowed; empty: any that the authenticator finds */
+/** @param known the allowed credentials; empty for any that the authenticator finds */
 export async function askForAssertion(
   { config }: CeremonyDeps,
   { known, timeoutMs }: Pick<CreationRequest, 'known' | 'timeoutMs'>,
@@ -74,21 +74,21 @@ export async function askForAssertion(
   return { options: { ...options }, challenge: options.challenge }
 }
 
-/** The user handle, by which an authenticator knows an account: the bytes of the user's id. */
+/** The user handle, which identifies the account to an authenticator: the bytes of the user's id. */
 function toUserHandle(userId: string): Uint8Array<ArrayBuffer> {
   return Uint8Array.from(Buffer.from(userId.replaceAll('-', ''), 'hex'))
 }
 
 /**
- * Whether an answer names the account of its credential. It must where the request named no credentials (WebAuthn, 7.2). In
- * passkeys that supabase/auth has registered, the user handle is the text of the id.
+ * Whether a response names the account of its credential. It must if the request named no credentials (WebAuthn, 7.2). Passkeys
+ * registered by supabase/auth have the text of the id as user handle.
  */
 export function namesUser({ response: { userHandle } }: Assertion, userId: string): boolean {
   const handle = Buffer.from(userHandle ?? '', 'base64url')
   return handle.equals(toUserHandle(userId)) || handle.equals(Buffer.from(userId))
 }
 
-/** Verifies the answer to `askForCreation`. @returns the new credential, undefined for a wrong answer */
+/** Verifies the response to `askForCreation`. @returns the new credential, or `undefined` for a wrong response */
 export async function verifyCreation(
   deps: CeremonyDeps,
   response: Registration,
@@ -122,7 +122,7 @@ export async function verifyCreation(
   })
 }
 
-/** Verifies the answer to `askForAssertion`. @returns the credential after this use, undefined for a wrong answer */
+/** Verifies the response to `askForAssertion`. @returns the credential after this use, or `undefined` if wrong */
 export async function verifyAssertion(
   deps: CeremonyDeps,
   { response, challenge }: { readonly response: Assertion; readonly challenge: string },
@@ -152,7 +152,7 @@ export async function verifyAssertion(
   })
 }
 
-/** The settings require a relying party wherever a ceremony is switched on. */
+/** The settings guarantee a relying party if a ceremony is enabled. */
 function requireRelyingParty({ webauthn }: CeremonyDeps['config']): RelyingParty {
   if (!webauthn.relyingParty) throw new Error('no relying party is set')
   return webauthn.relyingParty
@@ -162,7 +162,7 @@ function toDescriptor({ id, transports }: StoredCredential): { id: string; trans
   return { id, transports: [...transports] }
 }
 
-/** Logs the exceptions of the library, which name the cause for the operator, for example a missing origin. */
+/** Logs the library's exceptions. They name the cause for the operator, such as a missing origin. */
 async function logRefusal<Result>(
   { config, logger }: CeremonyDeps,
   verify: (party: RelyingParty) => Promise<Result | undefined>,
@@ -176,8 +176,8 @@ async function logRefusal<Result>(
 }
 
 /**
- * Removes the statement from an attestation. The service asks for none. To verify a statement that a client sends anyway, the
- * library would fetch the revocation lists that its certificates name, from URLs of the client's choice.
+ * Removes the statement from an attestation, because the service requests none. To verify an unrequested statement, the library
+ * would fetch revocation lists from URLs in its certificates, which the client chooses.
  */
 async function removeAttestation(attestationObject: string): Promise<string> {
   const { decodeAttestationObject, isoBase64URL, isoCBOR } = await import('@simplewebauthn/server/helpers')
@@ -190,7 +190,7 @@ async function removeAttestation(attestationObject: string): Promise<string> {
   return isoBase64URL.fromBuffer(isoCBOR.encode(bare))
 }
 
-/** Loads the library with the first ceremony. It is large, and would delay every start. */
+/** Loads the library with the first ceremony, because it is large and would delay every start. */
 function loadLibrary() {
   return import('@simplewebauthn/server')
 }

@@ -4,15 +4,15 @@ import { passkeyRefused, tooManyPasskeys } from '../factor-errors.ts'
 import { FIELD_TEXTS } from '../field-errors.ts'
 import type { GeneratedTimestamp, Timestamp, TimestampColumn } from '../records/timestamp.ts'
 
-/** A public key credential as it is stored; bytes are base64url. */
+/** A stored public key credential. Bytes are base64url. */
 export const StoredCredential = z.object({
   id: z.string(),
-  /** A COSE key. */
+  /** The COSE key. */
   publicKey: z.string(),
-  /** The number of signatures; 0 for authenticators that do not count. */
+  /** The number of signatures. 0 if the authenticator does not count. */
   counter: z.int(),
   transports: z.array(z.string()),
-  /** Whether its authenticator may copy it to other devices. It never changes (WebAuthn, level 3, 6.1.3). */
+  /** Whether its authenticator may copy it to other devices. This never changes (WebAuthn, level 3, 6.1.3). */
   backupEligible: z.boolean(),
 })
 
@@ -21,7 +21,7 @@ export type StoredCredential = z.output<typeof StoredCredential>
 const Bytes = z.string().regex(/^[A-Za-z0-9_-]+={0,2}$/, { error: FIELD_TEXTS.base64url })
 const credential = { id: Bytes, rawId: Bytes, type: z.literal('public-key') }
 
-/** An authenticator's answer to a request for a new credential (RegistrationResponseJSON of WebAuthn, level 3). */
+/** An authenticator's response with a new credential (RegistrationResponseJSON of WebAuthn, level 3). */
 export const Registration = z.object({
   ...credential,
   response: z.object({
@@ -31,7 +31,7 @@ export const Registration = z.object({
   }),
 })
 
-/** An authenticator's answer to a request to use a credential (AuthenticationResponseJSON of WebAuthn, level 3). */
+/** An authenticator's response with a used credential (AuthenticationResponseJSON of WebAuthn, level 3). */
 export const Assertion = z.object({
   ...credential,
   response: z.object({
@@ -42,22 +42,22 @@ export const Assertion = z.object({
   }),
 })
 
-/** An authenticator's answer to a request for a new credential. Nothing of it has been verified yet. */
+/** An authenticator's response with a new credential, not yet verified. */
 export type Registration = z.output<typeof Registration>
 
-/** An authenticator's signature over a challenge. Nothing of it has been verified yet. */
+/** An authenticator's signature over a challenge, not yet verified. */
 export type Assertion = z.output<typeof Assertion>
 
-/** The options that a browser passes to an authenticator. WebAuthn defines their form. */
+/** The options that a browser passes to an authenticator, in the form of WebAuthn. */
 export const CredentialOptions = z.record(z.string(), z.unknown())
 
 export type CredentialOptions = z.output<typeof CredentialOptions>
 
-/** A passkey of a user as a row; bytes are base64url. */
+/** The row of a user's passkey. Bytes are base64url. */
 export interface WebauthnCredentialsTable {
   id: Generated<string>
   user_id: string
-  /** The session that registered the passkey; null for a passkey of supabase/auth. */
+  /** The session that registered the passkey, or `null` for a passkey of supabase/auth. */
   session_id: string | null
   credential_id: string
   public_key: string
@@ -70,7 +70,7 @@ export interface WebauthnCredentialsTable {
   updated_at: GeneratedTimestamp
 }
 
-/** The question about a passkey that an authenticator was asked. `user_id` and `session_id` are null for a sign-in. */
+/** The challenge of a passkey. `user_id` and `session_id` are `null` for a sign-in. */
 export interface WebauthnChallengesTable {
   id: string
   user_id: string | null
@@ -88,14 +88,14 @@ export interface Passkey {
   readonly lastUsedAt: Timestamp | null
 }
 
-/** A challenge of a passkey, and until when it may be answered. */
+/** A passkey challenge, and the time until which it can be answered. */
 export interface PasskeyQuestion {
   readonly id: string
   readonly options: CredentialOptions
   readonly expiresAt: Date
 }
 
-/** Refuses an answer that is no valid answer of a passkey, without the reason. */
+/** Refuses a passkey response without a reason. */
 export function refusePasskey(): never {
   throw passkeyRefused()
 }
@@ -106,7 +106,7 @@ export function requireRoom(passkeys: readonly Passkey[], { passkeysMax }: { rea
 
 const Moment = z.string().meta({ format: 'date-time' })
 
-/** A passkey as its owner sees it (reference: Passkeys). */
+/** The JSON of a passkey for its owner (reference: Passkeys). */
 export const PasskeyView = z
   .object({
     id: z.guid(),
@@ -116,21 +116,20 @@ export const PasskeyView = z
   })
   .meta({ id: 'Passkey' })
 
-/** The form in which clients see a passkey. `last_used_at` is absent until the passkey has signed in. */
+/** The JSON of a passkey. `last_used_at` is absent until the first sign-in with the passkey. */
 export function viewPasskey(passkey: Passkey): z.output<typeof PasskeyView> {
   const { id, friendlyName, createdAt, lastUsedAt } = passkey
   const view = { id, friendly_name: friendlyName, created_at: createdAt }
   return lastUsedAt === null ? view : { ...view, last_used_at: lastUsedAt }
 }
 
-/** A challenge of a passkey, as a client gets it. */
 export const PasskeyQuestionView = z.object({
   challenge_id: z.guid(),
   options: CredentialOptions,
   expires_at: z.int().meta({ description: 'When the challenge expires, in seconds since 1970' }),
 })
 
-/** The form in which clients see a challenge. Its end is in whole epoch seconds, rounded down. */
+/** The JSON of a challenge. Its end is in whole seconds since 1970, rounded down. */
 export function viewPasskeyQuestion(question: PasskeyQuestion): z.output<typeof PasskeyQuestionView> {
   const { id, options, expiresAt } = question
   return { challenge_id: id, options, expires_at: Math.floor(expiresAt.getTime() / 1_000) }

@@ -6,30 +6,30 @@ import { parseId } from '../records/ids.ts'
 import type { CredentialRequest } from './ceremony.ts'
 import type { Passkey, PasskeyQuestion, StoredCredential, WebauthnCredentialsTable } from './credential.ts'
 
-/** All passkeys of a user, oldest first. A setting limits their number. */
+/** Returns all passkeys of a user, oldest first. A setting limits their number. */
 export async function listPasskeys(db: Db, userId: string): Promise<Passkey[]> {
   const query = db.selectFrom('webauthn_credentials').selectAll().where('user_id', '=', userId)
   return (await query.orderBy('id').execute()).map(toPasskey)
 }
 
-/** Finds a passkey by the id that its authenticator gave it, in base64url; undefined where no user has it. */
+/** Finds a passkey by its credential id, in base64url. Returns `undefined` if no user has it. */
 export async function findPasskeyByCredential(db: Db, credentialId: string): Promise<Passkey | undefined> {
   const query = db.selectFrom('webauthn_credentials').selectAll().where('credential_id', '=', credentialId)
   const row = await query.executeTakeFirst()
   return row && toPasskey(row)
 }
 
-/** A passkey that is about to be inserted. Its credential has been verified. */
+/** A passkey to insert. Its credential has been verified. */
 interface NewPasskey {
   readonly userId: string
-  /** The session that registers it. */
+  /** The session that registers the passkey. */
   readonly sessionId: string
   readonly friendlyName: string
   readonly credential: StoredCredential
   readonly now: Date
 }
 
-/** Inserts a passkey. @returns undefined when a passkey has this credential already */
+/** Inserts a passkey. @returns `undefined` if a passkey already has this credential */
 export async function insertPasskey(
   trx: Db,
   { userId, sessionId, friendlyName, credential, now }: NewPasskey,
@@ -79,7 +79,7 @@ export async function deletePasskey(trx: Db, { userId, passkeyId }: PasskeyOfUse
   requirePasskey(await query.returning('id').executeTakeFirst())
 }
 
-/** Deletes the passkeys that the live sessions of a user, or one session, have registered. @returns their ids */
+/** Deletes the passkeys that the live sessions of a user, or one session, registered. @returns their ids */
 export async function deletePasskeysOfSessions(
   trx: Db,
   userId: string,
@@ -118,8 +118,8 @@ function requirePasskey<Found>(row: Found | undefined): Found {
 }
 
 /**
- * Stores the use of a passkey. False when the passkey has been deleted, or its stored counter is not lower. Of concurrent answers
- * with one counter, all but one come from a copy. Authenticators that do not count send 0.
+ * Stores the use of a passkey. Returns `false` if the passkey was deleted, or if its stored counter is not lower. If concurrent
+ * answers have the same counter, all but one come from a cloned key. Authenticators that do not count send 0.
  */
 export async function updatePasskeyUse(
   trx: Db,
@@ -151,13 +151,13 @@ function toPasskey(row: Selectable<WebauthnCredentialsTable>): Passkey {
   }
 }
 
-/** The user who registers a passkey, and the session in which they do. */
+/** The user who registers a passkey, and the session of the user. */
 interface Registrant {
   readonly userId: string
   readonly sessionId: string
 }
 
-/** Inserts a challenge. @param registrant null for a sign-in: the answer of the authenticator names the user */
+/** Inserts a challenge. @param registrant `null` for a sign-in, in which the answer identifies the user */
 export async function insertPasskeyChallenge(
   db: Db,
   registrant: Registrant | null,
@@ -172,13 +172,13 @@ export async function insertPasskeyChallenge(
   return { id, options, expiresAt }
 }
 
-/** A challenge that was deleted, so that nobody can answer it again. */
+/** A challenge that was deleted, so that it cannot be answered again. */
 interface ClaimedChallenge {
   readonly challenge: string
   readonly isExpired: boolean
 }
 
-/** Deletes a challenge of a user or of a sign-in, and returns it. Of concurrent requests one gets it. */
+/** Deletes a challenge of a user or of a sign-in, and returns it. Only one of several concurrent requests gets it. */
 async function claimPasskeyChallenge(
   db: Db,
   { id, userId, now }: { readonly id: string; readonly userId: string | null; readonly now: Date },
@@ -192,7 +192,7 @@ async function claimPasskeyChallenge(
   return row && { challenge: row.challenge, isExpired: Date.parse(row.expires_at) <= now.getTime() }
 }
 
-/** Takes the challenge that a request answers. It can be answered once. */
+/** Deletes the challenge that a request answers, and returns it. A challenge can be answered only once. */
 export async function requirePasskeyChallenge(
   { db, now }: { readonly db: Db; readonly now: () => Date },
   { challengeId, userId }: { readonly challengeId: string; readonly userId: string | null },

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { toStoredFirebaseHash } from './stored-hash.ts'
 
-// The example of the project firebase/scrypt: the password is user1password.
+// The example of the project firebase/scrypt. Its password is `user1password`.
 const SIGNER_KEY = 'jxspr8Ki0RYycVU8zykbdLGjFQ3McFUH0uiiTvC8pVMXAn210wjLNmdZJzxUECKbm0QsEmYUSDzZvpjeJ9WmXA=='
 const SALT = '42xEC+ixf3L2lw=='
 const HASH = 'lSrfV15cpx95/sZS2W9c9Kp6i/LVgQNDNC/qzrCnh1SAyZvqmZqAjTdn3aoItz+VHjoZilo78198JAdRuid5lQ=='

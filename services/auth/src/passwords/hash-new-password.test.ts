@@ -45,7 +45,7 @@ const signUp = async (password: string, on = test) => {
   return { status: statusCode, body: JSON.parse(body) }
 }
 
-/** A sign-up with the breached password makes a user, who has to confirm the email. */
+/** Expects that a sign-up with the breached password creates an unconfirmed user. */
 const expectSignUp = async () =>
   expect(await signUp(BREACHED)).toEqual({ status: 200, body: unconfirmedBody(`breach${people}@example.com`) })
 

@@ -10,8 +10,8 @@ export interface NewPasswordRules extends BreachLookup {
 }
 
 /**
- * Hashes a new password that may be stored. The caller holds no lock meanwhile, since the hash takes long and the list of
- * breached passwords is asked over the network.
+ * Checks and hashes a new password. The caller must not hold a lock, because hashing is slow and the list of breached passwords
+ * is requested over the network.
  */
 export async function hashNewPassword(
   deps: NewPasswordRules & { readonly passwords: Pick<PasswordHasher, 'hash'> },
@@ -21,7 +21,7 @@ export async function hashNewPassword(
   return deps.passwords.hash(password)
 }
 
-/** Requires that a new password meets the policy and is not known from breaches (reference: Password policy). */
+/** Requires a new password to meet the policy and not to be a breached one (reference: Password policy). */
 export async function requireNewPassword(deps: NewPasswordRules, password: string): Promise<void> {
   requirePassword(deps.config.passwords.policy, password)
   await refuseBreached(deps, password)
@@ -37,14 +37,14 @@ export interface BreachLookup {
   readonly logger: ServiceLogger['logger']
 }
 
-/** How passwords are looked up; undefined where they are not. */
+/** How breached passwords are looked up, or `undefined` if they are not. */
 export interface BreachRules {
   readonly userAgent: string
-  /** Whether a password is refused while the list cannot be reached. */
+  /** Whether passwords are rejected while the list is unavailable. */
   readonly failsClosed: boolean
 }
 
-/** Refuses a password that is known from breaches, if the settings ask for that. The caller holds no lock meanwhile. */
+/** Rejects a breached password, if the settings require this check. The caller must not hold a lock. */
 export async function refuseBreached({ config, outbound, logger }: BreachLookup, password: string): Promise<void> {
   const { breaches } = config.passwords
   if (!breaches) return
@@ -57,8 +57,8 @@ export async function refuseBreached({ config, outbound, logger }: BreachLookup,
 }
 
 /**
- * Whether Have I Been Pwned lists a password. The list gets 5 of the 40 digits of the password's SHA-1. It answers with the
- * rest of each digest that begins with them, and with padding, whose count is 0.
+ * Returns whether Have I Been Pwned lists a password. The list receives only 5 of the 40 digits of the password's SHA-1. It
+ * answers with the rest of each matching digest, and with padding entries, whose count is 0.
  */
 async function isBreached(outbound: Outbound, userAgent: string, password: string): Promise<boolean> {
   const digest = createHash('sha1').update(password).digest('hex').toUpperCase()

@@ -18,15 +18,15 @@ const run = promisify(execFile)
 const argon2 = await loadArgon2()
 const parse = (hash: string) => parseStoredHash(hash) ?? expect.fail(`cannot parse ${hash}`)
 const verifyTask = (hash: string, password: string): HashTask => ({ kind: 'verify', stored: parse(hash), password })
-/** Has the form of an argon2id hash, but the library refuses the cost. */
+/** A hash that looks like argon2id, but the library rejects its cost. */
 const BROKEN: HashTask = {
   kind: 'verify',
   stored: { alg: 'argon2id', hash: '$argon2id$', cost: { m: 0, t: 0, p: 0 } },
   password: 'secret',
 }
 /**
- * Prints the threads of a lower priority than the first: at the start, after two tasks at once and after two more. Then
- * prints the priority of the first.
+ * Prints the threads with a lower priority than the main thread: at the start, after two parallel tasks, and after two more. Then
+ * prints the priority of the main thread.
  */
 const PROGRAM = `
   import { readdirSync } from 'node:fs'
@@ -78,7 +78,7 @@ describe('runHashTasks', () => {
 })
 
 describe('createHashThreads', () => {
-  /** Runs the command in the password of the first task and returns the id of its thread. */
+  /** Obeys the command in the password of the first task, and answers with the thread id. */
   const program = `import { parentPort, threadId } from 'node:worker_threads'
     parentPort.on('message', ([{ password }]) => {
       if (password === 'end') process.exit(3)
@@ -113,7 +113,7 @@ describe('createHashThreads', () => {
     'starts a new thread when an idle thread has ended: %s',
     async (password) => {
       const before = await ask('answer')
-      // The answer may arrive before the thread ends, or never.
+      // The thread may end before or after its answer arrives.
       await ask(password).catch(() => {})
       await expect.poll(() => ask('answer').catch(() => before)).not.toEqual(before)
     },

@@ -17,7 +17,6 @@ function createHasher(runTasks = runHashTasks) {
   return createPasswordHasher({ runTasks, concurrency: 2, clock: () => 0 })
 }
 
-/** Records the algorithm and cost of each hash that the threads verify. */
 function recordWork() {
   const verified: unknown[] = []
   const runTasks = (tasks: readonly HashTask[]) => {
@@ -29,7 +28,7 @@ function recordWork() {
   return { runTasks, verified }
 }
 
-// Published examples of each form, and one of argon2's own reference.
+// Published examples of each form. One comes from the reference of argon2.
 const firebase =
   '$fbscrypt$v=1,n=14,r=8,p=1,ss=Bw==,sk=jxspr8Ki0RYycVU8zykbdLGjFQ3McFUH0uiiTvC8pVMXAn210wjLNmdZJzxUECKbm0QsEmYUSDzZvpjeJ9WmXA==$42xEC+ixf3L2lw==$lSrfV15cpx95/sZS2W9c9Kp6i/LVgQNDNC/qzrCnh1SAyZvqmZqAjTdn3aoItz+VHjoZilo78198JAdRuid5lQ=='
 const OLDER: readonly (readonly [HashWork['alg'], string, string])[] = [
@@ -159,7 +158,7 @@ describe('many tasks at once', () => {
       clock: () => 0,
       onWork: ({ kind }, stage) => events.push(`${kind} ${stage}`),
     })
-    // With 50 ms each and two at a time, 80 tasks take 2 s.
+    // At 50 ms a task and two tasks at a time, 80 tasks take 2 s.
     const taken = Array.from({ length: 82 }, () => hasher.hash('x'))
     const refused = await hasher.hash('x').catch((error: unknown) => error)
     expect(refused).toEqual(busy('3'))
@@ -172,7 +171,7 @@ describe('many tasks at once', () => {
   it('503: refuses imported hashes that would wait more than 2 s', async () => {
     const hasher = createPasswordHasher({ runTasks: runHashTasks, concurrency: 1, clock: () => 0 })
     const answers = await Promise.allSettled(Array.from({ length: 50 }, () => hasher.verify(BCRYPT, 'U*U')))
-    // With 50 ms each and one at a time, one task runs and 40 wait.
+    // At 50 ms a task and one task at a time, one runs and 40 wait.
     expect(answers.filter(({ status }) => status === 'fulfilled')).toHaveLength(41)
     expect(answers.at(-1)).toEqual({ status: 'rejected', reason: busy('3') })
   })
@@ -185,7 +184,7 @@ interface Batch {
   readonly end: PromiseWithResolvers<readonly HashOutcome[]>
 }
 
-/** The task of a password. A password in capitals is verified with an outdated hash. */
+/** The task for a password. An upper-case password is verified with an outdated hash. */
 function toTask(password: string): HashTask {
   const stored = parseStoredHash(BCRYPT) ?? expect.fail('cannot parse the hash')
   return password === password.toUpperCase()
@@ -195,7 +194,7 @@ function toTask(password: string): HashTask {
 
 const toOutcome = (password: string): HashOutcome => ({ verdict: 'hashed', hash: `${password} is done` })
 
-/** A queue whose batches end when the test says so. */
+/** A queue in which the test ends each batch. */
 function createTestQueue(concurrency: number, waitMsMax = HOUR) {
   let now = 0
   const batches: Batch[] = []
@@ -211,9 +210,8 @@ function createTestQueue(concurrency: number, waitMsMax = HOUR) {
   })
   return {
     run: (...passwords: readonly string[]) => passwords.map((password) => enqueue(toTask(password))),
-    /** The tasks of every batch that has begun. */
     given: () => batches.map(({ passwords }) => passwords),
-    /** Ends a batch whose tasks took this long each. */
+    /** Ends a batch in which each task took `eachMs`. */
     finish: (index: number, eachMs = 0) => {
       const { passwords, end } = batches[index] ?? expect.fail(`there is no batch ${index}`)
       now += eachMs * passwords.length
@@ -225,7 +223,6 @@ function createTestQueue(concurrency: number, waitMsMax = HOUR) {
 
 const done = (...passwords: readonly string[]) => passwords.map(toOutcome)
 const busy = (retryAfter: string) => serverBusy({ headers: { 'retry-after': retryAfter } })
-/** Lets everything that is ready run. */
 const runReadyCallbacks = () => new Promise((resolve) => setImmediate(resolve))
 
 describe('createHashQueue', () => {
@@ -306,7 +303,6 @@ describe('createHashQueue', () => {
     const outdated = run('A', 'B', 'C', 'D')
     await expect(outdated.pop()).rejects.toEqual(busy('1'))
     await runReadyCallbacks()
-    // Each task takes an hour.
     finish(0, HOUR)
     await runReadyCallbacks()
     await expect(run('E').pop()).rejects.toEqual(busy('721'))
@@ -319,7 +315,7 @@ describe('createHashQueue', () => {
   })
 
   it('503: refuses a task that would wait longer than the limit, and accepts one when there is room', async () => {
-    // With 50 ms each, one at a time and a limit of 100 ms, one task runs and two wait.
+    // At 50 ms a task, one at a time, and a limit of 100 ms, one task runs and two wait.
     const { run, finish } = createTestQueue(1, 100)
     const answers = run('a', 'b', 'c', 'd')
     await expect(answers.pop()).rejects.toEqual(busy('1'))

@@ -1,5 +1,5 @@
-// Hashing takes threads of its own, so that the event loop stays free. This file holds both ends: the queue and the threads as
-// the process sees them, and the program that each thread runs.
+// Hashing uses separate threads to keep the event loop free. This file contains the queue and the threads as the process sees
+// them, and the program that each thread runs.
 import { createCipheriv, pbkdf2Sync, scryptSync, timingSafeEqual } from 'node:crypto'
 import { getPriority, platform, setPriority } from 'node:os'
 import { parentPort, Worker, workerData } from 'node:worker_threads'
@@ -14,25 +14,25 @@ import {
   type StoredHash,
 } from './stored-hash.ts'
 
-/** Hashes and verifies passwords, a few at a time. @throws serverBusy when too many wait */
+/** Hashes and verifies passwords, a few at a time. @throws serverBusy if too many wait */
 export interface PasswordHasher {
-  /** A hash of the algorithm of new hashes: argon2id in PHC form, or bcrypt. */
+  /** Hashes a password with the algorithm for new hashes: argon2id in PHC form, or bcrypt. */
   hash(password: string): Promise<string>
   /**
-   * Verifies a password with a stored hash of any form that `users import` takes. Null stands for an unknown user, or a user
-   * without a password: it costs the work of a current hash and never matches. Nor does a hash that cannot be parsed.
-   * @param userId the user of the hash: supabase/auth may have encrypted it for the user
+   * Verifies a password with a stored hash in any form that `users import` accepts. `null` (an unknown user, or a user without a
+   * password) takes as long as a current hash and never matches. A hash that cannot be parsed never matches either.
+   * @param userId the user of the hash, for whom supabase/auth may have encrypted it
    */
   verify(hash: string | null, password: string, userId?: string): Promise<PasswordVerification>
 }
 
 export interface PasswordVerification {
   readonly matches: boolean
-  /** True when the password matches a hash of another algorithm or cost: store a new hash. */
+  /** Whether the password matches a hash with another algorithm or cost. If so, store a new hash. */
   readonly isOutdated: boolean
 }
 
-/** One hash that is made or verified, as a metric counts it. */
+/** A hash operation, as a metric counts it. */
 export interface HashWork {
   readonly kind: HashTask['kind']
   readonly alg: StoredHash['alg']
@@ -40,25 +40,25 @@ export interface HashWork {
 
 export interface HashScheme {
   readonly algorithm: PasswordAlgorithm
-  /** Whether a hash of another algorithm or cost is replaced when its password is right. */
+  /** Whether a correct password replaces a hash with another algorithm or cost. */
   readonly replacesOthers: boolean
 }
 
 const USUAL_SCHEME: HashScheme = { algorithm: 'argon2id', replacesOthers: true }
 
 export interface PasswordHasherOptions extends Omit<HashQueueOptions, 'waitMsMax' | 'algorithm'> {
-  /** Default: argon2id, in place of all others. */
+  /** By default, argon2id replaces all other hashes. */
   readonly scheme?: HashScheme
-  /** Reads the hash of a user, which supabase/auth may have encrypted; undefined where no key opens it. Default: as it is. */
+  /** Decrypts a hash that supabase/auth may have encrypted. Returns `undefined` if no key fits. Default: no change. */
   readonly readHash?: (userId: string, hash: string) => string | undefined
-  /** Called for every hash that is made or verified. */
+  /** Called for every hash operation. */
   readonly onWork?: (work: HashWork, stage: 'submitted' | 'completed') => void
 }
 
-/** How long a task may have to wait before it is refused. */
+/** The longest expected wait of a task. The queue rejects a task that would wait longer. */
 const WAIT_MS_MAX = 2_000
 const NO_MATCH: PasswordVerification = { matches: false, isOutdated: false }
-/** The hashes of random passwords that nobody knows. They cost as much as all current hashes. */
+/** Hashes of random, unknown passwords. Verifying them costs as much as verifying a current hash. */
 const DUMMIES: Readonly<Record<PasswordAlgorithm, StoredHash>> = {
   argon2id: {
     alg: 'argon2id',
@@ -68,7 +68,7 @@ const DUMMIES: Readonly<Record<PasswordAlgorithm, StoredHash>> = {
   bcrypt: { alg: 'bcrypt', hash: '$2a$10$fFmeOtxSDneZP82FkwK0zeskY8XLqmMEnH9zYT/iE/qv6IjaLMxT6' },
 }
 
-/** The hasher of a process. It hashes on other threads, so that other requests are not slowed. */
+/** Creates the hasher of a process. Its separate threads keep other requests fast. */
 export function createPasswordHasher({
   onWork,
   readHash = (_id, hash) => hash,
@@ -105,16 +105,16 @@ function wrongOutcome(): Error {
   return new Error('a hash thread did another task than it was given')
 }
 
-/** The threads of a queue, and how long a task may wait. A task that would wait longer is refused at once. */
+/** The threads of a queue, and the longest wait. A task that would wait longer is rejected immediately. */
 export interface HashQueueOptions {
   readonly runTasks: RunHashTasks
   /** The algorithm of current hashes. Default: argon2id. */
   readonly algorithm?: PasswordAlgorithm
-  /** How many batches run at the same time: one a core. */
+  /** How many batches run at the same time: one for each core. */
   readonly concurrency: number
-  /** How long a new task may have to wait, in milliseconds. */
+  /** The longest expected wait of a new task, in milliseconds. */
   readonly waitMsMax: number
-  /** A clock that only goes forward, in milliseconds. */
+  /** A monotonic clock, in milliseconds. */
   readonly clock: () => number
 }
 
@@ -123,39 +123,39 @@ interface Waiting {
   readonly outcome: PromiseWithResolvers<HashOutcome>
 }
 
-/** Tasks that take about as long as each other. */
+/** A line of tasks with similar durations. */
 interface TaskLine {
   readonly waiting: Waiting[]
-  /** How many threads it may have at the same time. */
+  /** How many threads the line may use at the same time. */
   readonly threadsMax: number
   readonly batchMax: number
   running: number
-  /** Tasks that wait, and tasks on a thread. */
+  /** The number of tasks that wait or run. */
   unfinished: number
   averageMs: number
 }
 
 /**
- * How many tasks a thread takes at most. A hash empties the processor's caches, so the work between two hashes runs several
- * times as slow. Work that follows several hashes pays for that once. The first task of a batch waits for the others, some
- * 10 ms each; one by one, all would wait longer.
+ * The largest batch of a thread. A hash evicts the processor caches, so the code after it runs several times slower. In a batch,
+ * several hashes share this cost. The first task of a batch waits about 10 ms for each other task, but all tasks would wait
+ * longer one by one.
  */
 const BATCH_TASKS_MAX = 8
-/** The time of a hash until the first ones have been measured. */
+/** The assumed duration of a hash until the first ones are measured. */
 const FIRST_GUESS_MS = 50
-/** The share of the newest measurement in the running average. */
+/** The weight of the newest measurement in the running average. */
 const WEIGHT = 0.1
-/** How many batches of the current line go before a batch of the outdated line. */
+/** How many batches of current hashes run before a batch of outdated hashes. */
 const TURNS = 8
 
 /**
- * A bounded queue before the hash threads: a flood of sign-ins neither exhausts memory nor makes everybody wait for ever. The
- * measured time of a hash bounds its length. While no more tasks wait than there are threads, each batch has one task.
+ * Creates a bounded queue for the hash threads. During a flood of sign-ins, the bound limits memory use and waiting times. It
+ * follows from the measured time of a hash. While no more tasks wait than there are threads, each batch has one task.
  *
- * Outdated hashes wait in a line of their own, which has half of the threads at most and no batches. An imported hash may take a
- * hundred times as long as a current hash. A client who tries passwords with it must not keep others out.
+ * Outdated hashes have a separate line with at most half of the threads and without batches. An imported hash may take a hundred
+ * times as long as a current hash, and a client who tries passwords with it must not block others.
  *
- * The function that it returns throws serverBusy when the line is too long.
+ * The returned function throws serverBusy if the line is too long.
  */
 export function createHashQueue(options: HashQueueOptions): (task: HashTask) => Promise<HashOutcome> {
   const { runTasks, algorithm, concurrency, waitMsMax, clock } = options
@@ -164,7 +164,7 @@ export function createHashQueue(options: HashQueueOptions): (task: HashTask) => 
   let turns = 0
   let isScheduled = false
 
-  /** Turns what `runTasks` throws at once into a rejection. */
+  /** An async function, so that a synchronous error of `runTasks` becomes a rejection. */
   const attempt = async (batch: readonly Waiting[]) => await runTasks(batch.map(({ task }) => task))
   const runNext = async (line: TaskLine): Promise<void> => {
     const size = Math.min(line.batchMax, Math.ceil(line.waiting.length / line.threadsMax))
@@ -175,7 +175,7 @@ export function createHashQueue(options: HashQueueOptions): (task: HashTask) => 
     line.averageMs += WEIGHT * ((clock() - startedMs) / batch.length - line.averageMs)
     line.running -= 1
     line.unfinished -= batch.length
-    // The next batch starts before this one is answered, or its thread would stand idle while the callers go on.
+    // Start the next batch before answering this one. Otherwise the thread is idle while the callers continue.
     start()
     answerBatch(batch, result)
   }
@@ -191,7 +191,7 @@ export function createHashQueue(options: HashQueueOptions): (task: HashTask) => 
       void runNext(line)
     }
   }
-  /** Tasks that arrive in one turn of the event loop are shared out together. */
+  /** Collects the tasks of one tick of the event loop, and distributes them to the threads together. */
   const schedule = (): void => {
     if (isScheduled || chooseLine() === undefined) return
     isScheduled = true
@@ -227,7 +227,7 @@ function answerBatch(batch: readonly Waiting[], result: PromiseSettledResult<rea
   }
 }
 
-/** One unit of password work, as it goes to a thread. */
+/** A hash operation for a thread. */
 export type HashTask =
   | { readonly kind: 'hash'; readonly alg: PasswordAlgorithm; readonly password: string }
   | { readonly kind: 'verify'; readonly password: string; readonly stored: StoredHash }
@@ -238,28 +238,28 @@ export type HashOutcome =
   | { readonly verdict: 'failed'; readonly error: Error }
 
 /**
- * Does tasks one after the other on an idle thread, or on a new one. Resolves with the outcomes, in the order of the tasks,
- * when all are done. Rejects when the thread cannot start or ends.
+ * Runs tasks one after the other on an idle thread, or on a new one. Resolves to the outcomes, in the order of the tasks, after
+ * all tasks. Rejects if the thread cannot start or if it ends.
  */
 export type RunHashTasks = (tasks: readonly HashTask[]) => Promise<readonly HashOutcome[]>
 
 interface HashThread {
   readonly worker: Worker
-  /** Resolves when the newest batch of tasks is done. */
+  /** Resolves after the newest batch of tasks. */
   outcomes: PromiseWithResolvers<readonly HashOutcome[]>
 }
 
-/** Tells the program of a thread apart from this file in any other thread. */
+/** Marks a worker that runs the program of a hash thread. Other threads also import this file. */
 const HASH_THREAD = 'trestle-hash-thread'
 
 /**
- * Threads start as they are needed. An idle thread does not keep the process from ending.
- * @param program of each thread: answers every batch with one message
+ * Starts threads on demand. An idle thread does not keep the process alive.
+ * @param program the program of each thread, which answers every batch with one message
  */
 export function createHashThreads(program: URL): RunHashTasks {
   const idle: HashThread[] = []
   const start = (): HashThread => {
-    // A thread takes none of the options of this process, such as a profiler or a program given as text.
+    // Pass no options of this process to the thread, such as a profiler or `--eval`.
     const worker = new Worker(program, { execArgv: [], workerData: HASH_THREAD })
     const thread = { worker, outcomes: Promise.withResolvers<readonly HashOutcome[]>() }
     worker.on('message', (outcomes: readonly HashOutcome[]) => {
@@ -270,7 +270,7 @@ export function createHashThreads(program: URL): RunHashTasks {
     const remove = (error: Error) => {
       const place = idle.indexOf(thread)
       if (place >= 0) idle.splice(place, 1)
-      // Nothing awaits an idle thread, so its end goes unnoticed here, and the next batch gets another thread.
+      // If the thread is idle, nothing awaits this promise. The next batch gets another thread.
       thread.outcomes.reject(error)
     }
     worker.on('error', remove)
@@ -286,20 +286,20 @@ export function createHashThreads(program: URL): RunHashTasks {
   }
 }
 
-/** Runs batches of tasks on the threads of this process. Each hasher uses up to one thread a core. */
+/** Runs batches of tasks on the threads of this process. Each hasher uses up to one thread for each core. */
 export const runHashTasks = createHashThreads(new URL(import.meta.url))
 
-/** The two functions that this service needs of an argon2 library. They may block the thread that calls them. */
+/** The functions that this service needs from an argon2 library. They may block the calling thread. */
 export interface Argon2 {
-  /** An argon2id hash in PHC form, with a random salt of 16 bytes. */
+  /** Returns an argon2id hash in PHC form, with a random salt of 16 bytes. */
   hash(password: string): Promise<string>
-  /** Whether a password matches an argon2id or argon2i hash in PHC form. @throws Error on any other text */
+  /** Whether a password matches an argon2id or argon2i hash in PHC form. @throws Error for any other text */
   verify(hash: string, password: string): Promise<boolean>
 }
 
 /**
- * Loads the fastest argon2 library that runs on this machine: the Rust build, or the C build, which is 3 times as slow.
- * @throws Error where neither is installed
+ * Loads the fastest argon2 library for this machine: the Rust build, or the C build, which takes 3 times as long.
+ * @throws Error if neither is installed
  */
 export async function loadArgon2(): Promise<Argon2> {
   try {
@@ -319,14 +319,14 @@ export async function loadRustArgon2(): Promise<Argon2> {
   }
 }
 
-/** Loads `argon2`, whose C code is compiled where it is installed. @throws Error where it is not installed */
+/** Loads `argon2`, which compiles its C code during installation. @throws Error if it is not installed */
 export async function loadNodeArgon2(): Promise<Argon2> {
   const { argon2id, hash, verify } = await import('argon2')
   const cost = { memoryCost: ARGON2_COST.m, timeCost: ARGON2_COST.t, parallelism: ARGON2_COST.p }
   return { hash: (password) => hash(password, { type: argon2id, ...cost }), verify }
 }
 
-/** Does one task. Never throws: a failure is the outcome of this task alone, not of the others of its batch. */
+/** Runs one task. Never throws: an error is the outcome of its own task, and other tasks of the batch still run. */
 export async function runHashTask(argon2: Argon2, task: HashTask): Promise<HashOutcome> {
   try {
     if (task.kind === 'hash') return { verdict: 'hashed', hash: await hashPassword(argon2, task) }
@@ -339,18 +339,18 @@ export async function runHashTask(argon2: Argon2, task: HashTask): Promise<HashO
 async function hashPassword(argon2: Argon2, { alg, password }: Extract<HashTask, { kind: 'hash' }>): Promise<string> {
   if (alg === 'argon2id') return argon2.hash(password)
   const { hashSync } = await import('@node-rs/bcrypt')
-  // `crypt()` of pgcrypto knows no other version.
+  // `crypt()` of pgcrypto supports no other version.
   return hashSync(password, { cost: BCRYPT_COST, version: '2a' })
 }
 
-/** Whether a password matches a stored hash. Blocks the thread for as long as the hash takes. */
+/** Returns whether a password matches a stored hash. Blocks the thread during the computation. */
 async function verifyPassword(argon2: Argon2, stored: StoredHash, password: string): Promise<boolean> {
   switch (stored.alg) {
     case 'argon2id':
     case 'argon2i':
       return argon2.verify(stored.hash, password)
     case 'bcrypt': {
-      // Loaded when it is first needed, since most services never need it.
+      // Load the library on first use, because most services never need it.
       const { verifySync } = await import('@node-rs/bcrypt')
       return verifySync(password, stored.hash)
     }
@@ -369,25 +369,25 @@ async function verifyPassword(argon2: Argon2, stored: StoredHash, password: stri
 
 const FIREBASE_KEY_BYTES = 32
 
-/** The key stream of AES-256 in counter mode. Firebase encrypts its project's signer key with it, and stores that as the hash. */
+/** The key stream of AES-256-CTR. Firebase encrypts the signer key of the project with it, and stores the result. */
 function keyStream(key: Buffer, length: number): Buffer {
   return createCipheriv('aes-256-ctr', key, Buffer.alloc(16)).update(Buffer.alloc(length))
 }
 
 function scryptKey({ cost, blockSize, parallelization, salt }: ScryptHash, password: string, length: number): Buffer {
-  // Node refuses more than 32 MiB by default. `parseStoredHash` has bounded the cost.
+  // By default, Node.js allows at most 32 MiB. `parseStoredHash` has limited the cost.
   const maxmem = 128 * blockSize * (cost + parallelization + 2)
   return scryptSync(password, salt, length, { cost, blockSize, parallelization, maxmem })
 }
 
-/** Steps below the priority of the process: enough to give way to requests, without starving on a busy machine. */
+/** How far the priority of hash threads is lowered: requests come first, but hashing still makes progress. */
 const PRIORITY_STEPS = 10
 const LOWEST_PRIORITY = 19
 
 /** The program of a hash thread. */
 async function serveTasks(): Promise<void> {
-  // At equal priority, a flood of sign-ins made one request in a hundred wait three times as long. Only Linux has a priority
-  // for each thread.
+  // At equal priority, a flood of sign-ins made one request in a hundred wait three times as long. Only Linux has a priority for
+  // each thread.
   if (platform() === 'linux') setPriority(Math.min(getPriority() + PRIORITY_STEPS, LOWEST_PRIORITY))
   const argon2 = await loadArgon2()
   parentPort?.on('message', async (tasks: readonly HashTask[]) => {

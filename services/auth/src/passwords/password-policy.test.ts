@@ -23,7 +23,7 @@ describe('checkPasswordPolicy', () => {
     ['x'.repeat(73), { verdict: 'too-long' }],
     ['é'.repeat(36), { verdict: 'accepted' }],
     ['é'.repeat(37), { verdict: 'too-long' }],
-    // Six code points, twelve UTF-16 units.
+    // Six code points in twelve UTF-16 units.
     ['😀😀😀😀😀😀', { verdict: 'accepted' }],
     ['😀😀😀😀😀', { verdict: 'weak', message: 'Password should be at least 6 characters.', reasons: ['length'] }],
   ])('judges %j by its length, in characters at least and in bytes at most', (password, expected) => {

@@ -2,61 +2,61 @@ import type { HttpError } from '@trestle/common/errors/define-error.ts'
 import { WEAKNESS_SENTENCES, weakPassword } from '../errors.ts'
 import { passwordMissingAtSignUp, passwordTooLong } from '../request-errors.ts'
 
-/** The requirements of a new password. The hash limits its length, in every policy. */
+/** The requirements for a new password. The hash limits the length in every policy. */
 export interface PasswordPolicy {
   /** In code points, at least 6. */
   readonly lengthMin: number
-  /** A password needs at least one character of each set. A set is the text of its characters. */
+  /** A password needs at least one character of each set. */
   readonly requiredCharacters: readonly string[]
-  /** Words that are easy to guess for this service, in lower case: a password must be long enough without them. */
+  /** Lower-case words that are easy to guess for this service. A password must be long enough without them. */
   readonly forbiddenWords: readonly string[]
-  /** Passwords that many people have, in lower case. Where there are none, runs and repeated texts pass too. */
+  /** Common passwords in lower case. If the set is empty, runs and repetitions are allowed too. */
   readonly common: ReadonlySet<string>
 }
 
-/** Why a password is weak, as clients see it. */
+/** The reasons for a weak password in responses. */
 export type WeakPasswordReason = 'length' | 'characters' | 'pwned'
 
 export type PasswordVerdict =
   | { readonly verdict: 'accepted' }
-  /** Longer than 72 bytes. Refused before the policy is checked, since imported bcrypt hashes would ignore the rest. */
+  /** Longer than 72 bytes. Imported bcrypt hashes would ignore the rest, so this is checked before the policy. */
   | { readonly verdict: 'too-long' }
   | WeakPassword
 
-/** `message` holds one sentence for each reason, joined by a space. */
+/** `message` contains one sentence for each reason, separated by spaces. */
 export interface WeakPassword {
   readonly verdict: 'weak'
   readonly message: string
   readonly reasons: readonly WeakPasswordReason[]
 }
 
-/** The length of the longest password, in bytes of UTF-8. */
+/** The greatest length of a password, in UTF-8 bytes. */
 const PASSWORD_BYTES_MAX = 72
 
-/** Requires that a password meets the policy (reference: Password policy). */
+/** Requires a password to meet the policy (reference: Password policy). */
 export function requirePassword(policy: PasswordPolicy, password: string): void {
   requireShortPassword(password)
   const judged = checkPasswordPolicy(policy, password)
   if (judged.verdict === 'weak') throw toWeakPasswordError(judged)
 }
 
-/** Requires that a sign-up has a password. Does not judge it. */
+/** Requires a sign-up to have a password. Does not check the policy. */
 export function requireSignUpPassword(password: string | undefined): string {
   if (!password) throw passwordMissingAtSignUp()
   return password
 }
 
-/** An admin may set a password that the policy refuses, but each hash must be able to take all of it. */
+/** An admin may set a password that the policy rejects, but no hash may ignore a part of it. */
 export function requireShortPassword(password: string): void {
   if (Buffer.byteLength(password) > PASSWORD_BYTES_MAX) throw passwordTooLong()
 }
 
-/** The error for a password that a data breach has made known. */
+/** The error for a breached password. */
 export function commonPasswordError(): HttpError {
   return toWeakPasswordError(toWeakPassword([GUESSABLE]))
 }
 
-/** Checks a password. Clients see the sentences in this order (reference: Password policy). */
+/** Checks a password. The order of the sentences is the order in responses (reference: Password policy). */
 export function checkPasswordPolicy(policy: PasswordPolicy, password: string): PasswordVerdict {
   if (Buffer.byteLength(password) > PASSWORD_BYTES_MAX) return { verdict: 'too-long' }
   const weaknesses = [
@@ -97,18 +97,18 @@ function toWeakPasswordError({ message, reasons }: WeakPassword): HttpError {
   return weakPassword({ sentences: message }, { details: { weak_password: { reasons } } })
 }
 
-/** The longest text that is tried over and over, and the longest rest that is tried as the beginning of a common password. */
+/** The greatest length of a repeated unit, and of a truncated common password at the end. */
 const REST_LENGTH_MAX = 7
 
 function isEasyToGuess({ common, forbiddenWords, lengthMin }: PasswordPolicy, password: string): boolean {
-  // Wide digits and letters are typed, and guessed, like the usual ones.
+  // Full-width digits and letters are as easy to guess as the usual ones.
   const lower = password.normalize('NFKC').toLowerCase()
   if (common.size > 0 && (isRepeated(lower) || isMadeOfCommon(common, lower))) return true
   const rest = forbiddenWords.reduce((text, word) => text.replaceAll(word, ''), lower)
   return rest !== lower && [...rest].length < lengthMin
 }
 
-/** Whether a text is one short text over and over, the last time perhaps cut short. */
+/** Whether a text repeats one short unit. The last repetition may be truncated. */
 function isRepeated(text: string): boolean {
   const units = Array.from({ length: Math.min(REST_LENGTH_MAX, text.length >> 1) }, (_, last) =>
     text.slice(0, last + 1),
@@ -116,7 +116,7 @@ function isRepeated(text: string): boolean {
   return units.some((unit) => unit.repeat(text.length).startsWith(text))
 }
 
-/** The shortest run that counts as a common password. */
+/** The least length of a run that counts as a common password. */
 const RUN_LENGTH_MIN = 4
 
 /** Whether a text is a run: one repeated character, or consecutive characters, as in `abcd` and `4321`. */
@@ -127,12 +127,12 @@ function isRun(text: string): boolean {
 }
 
 /**
- * Whether a text is a common password or a run, or several in a row, where the last may be cut short. Few long
- * passwords are common by themselves, and these combinations are guessed next.
+ * Whether a text consists of common passwords and runs, of which the last may be truncated. Few long passwords are common by
+ * themselves, so attackers try these combinations next.
  */
 function isMadeOfCommon(common: ReadonlySet<string>, text: string): boolean {
   const ends = new Set([0])
-  // The set grows during the loop: a password may begin where another ends.
+  // The set grows during the loop, because a password may begin where another one ends.
   for (const start of ends) {
     for (let end = start + 1; end <= text.length; end += 1) {
       const part = text.slice(start, end)

@@ -26,10 +26,10 @@ describe('parseStoredHash', () => {
     [`$pbkdf2-sha256$600000$${SALT}$${KEY}`, pbkdf2],
     [`$pbkdf2-sha512$1$${SALT}$${KEY}`, { ...pbkdf2, digest: 'sha512', iterations: 1 }],
     [`$pbkdf2$1$${SALT}$${KEY}`, { ...pbkdf2, digest: 'sha1', iterations: 1 }],
-    // The alphabet of passlib.
+    // The base64 alphabet of passlib.
     [`$pbkdf2-sha256$600000$${SALT.replaceAll('+', '.')}$${KEY}`, pbkdf2],
   ])('reads %s with the parameters %j', (hash, expected) => {
-    // The libraries of Argon2 and bcrypt read the text themselves.
+    // The libraries of argon2 and bcrypt parse the text themselves.
     expect(parseStoredHash(hash)).toEqual('key' in expected ? expected : { ...expected, hash })
   })
 
@@ -53,7 +53,7 @@ describe('parseStoredHash', () => {
     ['a key of 129 bytes', `$scrypt$ln=15,r=8,p=1$${SALT}$${'A'.repeat(172)}`],
     ['bytes that are no base64', `$scrypt$ln=15,r=8,p=1$${SALT}!$${KEY}`],
     ['base64 of an impossible length', `$scrypt$ln=15,r=8,p=1$${SALT}AAA$${KEY}`],
-    // Its last character has unused bits, for which the library throws.
+    // Unused bits are set in the last character, so the library throws.
     ['another spelling of the same argon2 key', `$argon2id$v=19$m=19456,t=2,p=1$${SALT}$${KEY.slice(0, -1)}l`],
     ['less memory than argon2 has lanes', `$argon2id$v=19$m=15,t=2,p=2$${SALT}$${KEY}`],
     ['argon2 with too much memory', `$argon2id$v=19$m=262145,t=1,p=1$${SALT}$${KEY}`],

@@ -2,7 +2,7 @@ import { IMPORT_TEXTS } from '../field-errors.ts'
 import { passwordHashTooLong, passwordHashUnsupported } from '../request-errors.ts'
 import type { RandomBytes } from '../secrets/encrypted-secret.ts'
 
-/** A stored password hash that this service can verify passwords with, parsed. */
+/** A parsed password hash that this service can verify. */
 export type StoredHash =
   | { readonly alg: 'argon2id' | 'argon2i'; readonly hash: string; readonly cost: Argon2Cost }
   | { readonly alg: 'bcrypt'; readonly hash: string }
@@ -15,9 +15,9 @@ export type StoredHash =
       readonly key: Uint8Array
     }
 
-/** The cost of an argon2 hash, under the names of its PHC string. */
+/** The cost of an argon2 hash, with the names of PHC strings. */
 interface Argon2Cost {
-  /** KiB. */
+  /** Memory in KiB. */
   readonly m: number
   /** Passes. */
   readonly t: number
@@ -29,25 +29,24 @@ interface Argon2Cost {
 export interface ScryptHash {
   /** N, a power of two. */
   readonly cost: number
-  /** r, in pieces of 128 bytes. */
+  /** r, in blocks of 128 bytes. */
   readonly blockSize: number
-  /** p. */
   readonly parallelization: number
   readonly salt: Uint8Array
-  /** The derived key. For firebase-scrypt, the key stream that the derived key makes. */
+  /** The derived key. For firebase-scrypt, the key stream that the derived key produces. */
   readonly key: Uint8Array
 }
 
-/** The work of one hash that this service makes: OWASP's first choice for argon2id. */
+/** The cost of new argon2id hashes: the first recommendation of OWASP. */
 export const ARGON2_COST: Argon2Cost = { m: 19_456, t: 2, p: 1 }
 
-/** The algorithms of the hashes that this service makes. */
+/** The algorithms for new hashes. */
 export const PASSWORD_ALGORITHMS = ['argon2id', 'bcrypt'] as const
 
 /** The algorithm of new hashes (PASSWORD_HASH). */
 export type PasswordAlgorithm = (typeof PASSWORD_ALGORITHMS)[number]
 
-/** The work of a bcrypt hash that this service makes, as supabase/auth makes them. */
+/** The cost of new bcrypt hashes. supabase/auth uses the same. */
 export const BCRYPT_COST = 10
 
 const BCRYPT = /^\$2[aby]\$(\d\d)\$[./A-Za-z0-9]{53}$/
@@ -58,7 +57,7 @@ const PBKDF2_DIGESTS = new Map([
   ['pbkdf2-sha512', 'sha512'],
 ])
 
-// A hash that costs more than about a second, or 256 MiB, would let a sign-in stop the service.
+// Reject hashes that take more than about a second or 256 MiB. Sign-ins with them could block the service.
 const ARGON2_MEMORY_KIB_MAX = 2 ** 18
 const ARGON2_WORK_MAX = 2 ** 20
 const BCRYPT_COST_MIN = 4
@@ -66,17 +65,17 @@ const BCRYPT_COST_MAX = 14
 const SCRYPT_MEMORY_MAX = 2 ** 28
 const SCRYPT_WORK_MAX = 2 ** 29
 const PBKDF2_ITERATIONS_MAX = 3_000_000
-/** A shorter salt or key comes from a faulty program, or is an attempt to make any password match. */
+/** A shorter salt or key comes from a faulty program, or from an attempt to make any password match. */
 const SALT_BYTES_MIN = 8
 const KEY_BYTES_MIN = 16
 const BYTES_MAX = 128
 
-/** The size of the column of stored hashes. */
+/** The size of the column for hashes. */
 export const HASH_LENGTH_MAX = 255
 
 /**
- * Parses a hash in PHC string form or in the form of bcrypt. Undefined when the form is unknown or damaged, or when
- * verifying it would take more work than a sign-in may cost.
+ * Parses a hash in PHC string form or in bcrypt form. Returns `undefined` if the form is unknown or damaged, or if verifying the
+ * hash would cost more than a sign-in may cost.
  */
 export function parseStoredHash(hash: string): StoredHash | undefined {
   const [start, id = '', ...parts] = hash.split('$')
@@ -89,17 +88,17 @@ export function parseStoredHash(hash: string): StoredHash | undefined {
   return bcryptCost >= BCRYPT_COST_MIN && bcryptCost <= BCRYPT_COST_MAX ? { alg: 'bcrypt', hash } : undefined
 }
 
-/** The forms that the admin API takes. `users import` takes every form that can be parsed. */
+/** The forms that the admin API accepts. `users import` accepts every form that can be parsed. */
 const ACCEPTED: ReadonlySet<StoredHash['alg'] | undefined> = new Set(['argon2id', 'argon2i', 'bcrypt'])
 
-/** The hash of a password that was set elsewhere: argon2id, argon2i or bcrypt, at a cost that a sign-in may have. */
+/** Requires a hash that the admin API accepts: argon2id, argon2i or bcrypt, at a cost that a sign-in may have. */
 export function requireAcceptedHash(hash: string): string {
   if (hash.length > HASH_LENGTH_MAX) throw passwordHashTooLong({ max: HASH_LENGTH_MAX })
   if (ACCEPTED.has(parseStoredHash(hash)?.alg)) return hash
   throw passwordHashUnsupported()
 }
 
-/** Whether a hash has another algorithm or another cost than the hashes that this service makes. */
+/** Returns whether the algorithm or the cost of a hash differs from that of new hashes. */
 export function isOutdated(stored: StoredHash, algorithm: PasswordAlgorithm = 'argon2id'): boolean {
   if (stored.alg !== algorithm) return true
   if (stored.alg === 'bcrypt') return Number(BCRYPT.exec(stored.hash)?.[1]) !== BCRYPT_COST
@@ -108,8 +107,8 @@ export function isOutdated(stored: StoredHash, algorithm: PasswordAlgorithm = 'a
 }
 
 /**
- * The hash of a password that nobody knows, not even this process: random bytes stand in place of salt and digest. Making it
- * takes no work. Its user has a password, but cannot sign in with it until they set their own.
+ * Returns the hash of an unknown password, made of random bytes instead of a salt and a digest. No hash is computed. The user
+ * then has a password, but must set a new one to sign in with it.
  */
 export function hashOfUnknownPassword(randomBytes: RandomBytes, algorithm: PasswordAlgorithm): string {
   if (algorithm === 'bcrypt') return `$2a$${BCRYPT_COST}$${randomBcrypt(randomBytes)}`
@@ -120,7 +119,7 @@ export function hashOfUnknownPassword(randomBytes: RandomBytes, algorithm: Passw
 
 const BCRYPT_LETTERS = './ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789'
 const BCRYPT_LENGTH = 53
-/** The place of the last letter of the salt, of which only the first two bits count. */
+/** The index of the last character of the salt, of which only two bits count. */
 const SALT_END = 21
 
 function randomBcrypt(randomBytes: RandomBytes): string {
@@ -136,7 +135,7 @@ function parseArgon2(
   [version, parameters, ...bytes]: readonly string[],
 ): StoredHash | undefined {
   const cost = toNumbers(parameters, ['m', 't', 'p'])
-  // The argon2 library parses the text again and takes no other spelling of the same bytes.
+  // The argon2 library parses the text again, and accepts only the canonical base64 form.
   if (version !== 'v=19' || !cost || !toSaltAndKey(bytes) || !bytes.every(isCanonical)) return undefined
   const { m = 0, t = 0, p = 0 } = cost
   if (t < 1 || p < 1 || m < 8 * p || m > ARGON2_MEMORY_KIB_MAX || m * t > ARGON2_WORK_MAX) return undefined
@@ -156,7 +155,7 @@ function parseScrypt(
   return { alg, cost: 2 ** ln, blockSize: r, parallelization: p, ...saltAndKey }
 }
 
-/** `i=<iterations>[,l=<bytes>]` as in PHC strings, or the bare number of Python's passlib. */
+/** `i=<iterations>[,l=<bytes>]` as in PHC strings, or only a number as in Python's passlib. */
 function parsePbkdf2(digest: string, [parameters = '', ...bytes]: readonly string[]): StoredHash | undefined {
   const text = /^\d+$/.test(parameters) ? `i=${parameters}` : parameters
   const numbers = toNumbers(text, ['i']) ?? toNumbers(text, ['i', 'l'])
@@ -167,7 +166,7 @@ function parsePbkdf2(digest: string, [parameters = '', ...bytes]: readonly strin
   return { alg: 'pbkdf2', digest, iterations, ...saltAndKey }
 }
 
-/** Reads `a=1,b=2`: exactly the given names, in any order. */
+/** Parses `a=1,b=2` with exactly the given names, in any order. */
 function toNumbers(text: string | undefined, names: readonly string[]): Readonly<Record<string, number>> | undefined {
   const entries = (text ?? '').split(',').map((part) => /^([a-z]+)=(\d{1,10})$/.exec(part) ?? [])
   const numbers = Object.fromEntries(entries.map(([, name = '', value]) => [name, Number(value)]))
@@ -179,13 +178,13 @@ function toSaltAndKey(parts: readonly string[]): Pick<ScryptHash, 'salt' | 'key'
   const [salt, key, ...rest] = parts.map(decodeBase64)
   if (!salt || !key || rest.length > 0) return undefined
   const fits = salt.length >= SALT_BYTES_MIN && key.length >= KEY_BYTES_MIN
-  // Copies: a small Buffer is part of a pool, and the whole pool would go to the hash thread with it.
+  // Copy them: a small Buffer is part of a pool, and the whole pool would be sent to the hash thread.
   return fits && salt.length <= BYTES_MAX && key.length <= BYTES_MAX
     ? { salt: new Uint8Array(salt), key: new Uint8Array(key) }
     : undefined
 }
 
-/** The bytes of base64 in any of its alphabets (the alphabet of passlib has `.` for `+`); undefined for other text. */
+/** Decodes any base64 alphabet. passlib writes `.` for `+`. Returns `undefined` for other text. */
 export function decodeBase64(text: string): Buffer | undefined {
   if (!/^[A-Za-z0-9+/._-]+={0,2}$/.test(text)) return undefined
   const digits = text.replace(/=+$/, '')
@@ -196,24 +195,24 @@ function isCanonical(text: string): boolean {
   return Buffer.from(text, 'base64').toString('base64').replace(/=+$/, '') === text
 }
 
-/** The parameters that a Firebase project gives beside its users' hashes ("Password hash parameters" in its console). */
+/** The parameters of a Firebase project for its users' hashes ("Password hash parameters" in its console). */
 export interface FirebaseParameters {
   readonly signerKey: Buffer
   readonly saltSeparator: Buffer
-  /** scrypt's block size. */
+  /** The block size of scrypt. */
   readonly rounds: number
-  /** log2 of scrypt's cost. */
+  /** The base-2 logarithm of the scrypt cost. */
   readonly memCost: number
 }
 
 /**
- * Turns a hash of Firebase into the form `$firebase-scrypt$ln=…,r=…,p=1$<salt>$<key stream>` that is stored.
+ * Converts a Firebase hash into the stored form `$firebase-scrypt$ln=…,r=…,p=1$<salt>$<key stream>`.
  *
- * Firebase derives a key from password and salt by scrypt, and encrypts the project's signer key with it. The hash is the XOR of
- * the signer key and a key stream. This function removes the signer key by the same XOR. A sign-in compares key streams, so the
- * signer key need not be stored.
+ * Firebase derives a key from password and salt by scrypt, and encrypts the signer key of the project with it. The hash is the
+ * XOR of the signer key and a key stream. This function removes the signer key by the same XOR. A sign-in compares key streams,
+ * so the signer key need not be stored.
  * @param text `$fbscrypt$<salt>$<hash>`, or `$fbscrypt$v=1,n=…,r=…,p=1,ss=<salt separator>,sk=<signer key>$<salt>$<hash>`
- * @param usual the parameters of hashes that do not carry their own
+ * @param usual the parameters for hashes without their own
  * @throws Error with the reason
  */
 export function toStoredFirebaseHash(text: string, usual: FirebaseParameters | undefined): string {
@@ -231,8 +230,8 @@ export function toStoredFirebaseHash(text: string, usual: FirebaseParameters | u
 }
 
 /**
- * Parses the hash of a row: a hash that `parseStoredHash` knows, or a hash of Firebase with its parameters, as supabase/auth
- * stores it. Undefined for a text that `parseStoredHash` returns undefined for.
+ * Parses the hash of a row: any hash that `parseStoredHash` accepts, or a Firebase hash with parameters, as supabase/auth stores
+ * it. Returns `undefined` for any other text.
  */
 export function parseHashOfRow(hash: string): StoredHash | undefined {
   if (!hash.startsWith('$fbscrypt$')) return parseStoredHash(hash)

@@ -21,8 +21,8 @@ const ALLOWED = [
 ] as const
 
 /**
- * Headers of every answer, also to requests that reach no route: browsers must not guess types or show it in a frame (reference:
- * Response headers).
+ * Headers of every response, even for unknown routes. Browsers must not guess content types or show a response in a frame
+ * (reference: Response headers).
  */
 export function commonHeaders(headers: IncomingHttpHeaders): Record<string, string> {
   const version = headers['x-supabase-api-version'] ?? headers['x-auth-api-version']
@@ -35,19 +35,19 @@ export function commonHeaders(headers: IncomingHttpHeaders): Record<string, stri
 
 interface HeaderOptions {
   readonly corsAllowedHeaders: readonly string[]
-  /** Whether errors carry their code in a header too. */
+  /** Whether an error response also has its code in a header. */
   readonly errorCode: boolean
 }
 
 const errorCodeHeader = fp(async (app: FastifyInstance) => {
   app.addHook('onSend', (request, reply, payload, done) => {
-    // A redirect names its error in the address.
+    // A redirect has its error in the URL.
     if (request.errorCode !== undefined && reply.statusCode >= 400) reply.header('x-sb-error-code', request.errorCode)
     done(null, payload)
   })
 })
 
-/** Sets the headers of every answer, and lets pages of any origin call this service (reference: CORS). */
+/** Sets the headers of every response, and allows calls from pages of any origin (reference: CORS). */
 export const headers = fp<HeaderOptions>(
   async (app: FastifyInstance, { corsAllowedHeaders, errorCode }) => {
     if (errorCode) await app.register(errorCodeHeader)
@@ -60,14 +60,14 @@ export const headers = fp<HeaderOptions>(
       methods: ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'],
       allowedHeaders: [...ALLOWED, ...corsAllowedHeaders],
       exposedHeaders: ['X-Total-Count', 'Link', 'X-Supabase-Api-Version', 'X-Redirect-Refused'],
-      // Otherwise the plugin refuses an OPTIONS request without a browser's headers, in plain text instead of JSON.
+      // Otherwise the plugin rejects an OPTIONS request without browser headers, in plain text instead of JSON.
       strictPreflight: false,
     })
   },
   { name: 'headers' },
 )
 
-/** For contexts whose answers hold sessions or users: no cache may store them. */
+/** Forbids caching. For contexts with sessions or users in their responses. */
 export const noStore = fp(
   async (app: FastifyInstance) => {
     app.addHook('onRequest', (_request, reply, done) => {
@@ -80,12 +80,12 @@ export const noStore = fp(
 )
 
 /**
- * Writes an answer without the filter of its response schema, for routes whose views are built completely by this service. Their
- * schemas serve the API document only. Leaves undefined members out.
+ * Writes a response without the filter of its schema. For routes that build the whole response themselves, and have schemas only
+ * for the API document. Omits `undefined` members.
  */
 export const plainJson: FastifySerializerCompiler<unknown> = () => (data) => JSON.stringify(data)
 
-/** The members of a session by which its headers are known. */
+/** The members that identify a response as a session. */
 interface Tokens {
   readonly access_token: string
   readonly refresh_token: string
@@ -97,13 +97,13 @@ interface SessionDeps {
   readonly config: { readonly compatibility: Pick<CompatibilityOptions, 'sendSessionHeaders'> }
 }
 
-/** Gives answers the form and the headers that clients of supabase/auth know, as far as the profile has them. */
+/** Gives responses the form and headers of supabase/auth, as far as the profile requires. */
 export const upstreamAnswers = fp<{ readonly compatibility: CompatibilityOptions }>(
   async (app: FastifyInstance, { compatibility }) => {
     const toForm = upstreamForm(compatibility)
     if (toForm) {
       app.addHook('preSerialization', ({ routeOptions }, _reply, payload, done) => {
-        // Only clients of supabase/auth know its form. The console reads one form, whatever the profile.
+        // Only clients of supabase/auth need its form. The console uses the same form in every profile.
         const isForOperators = routeOptions.config.action !== undefined
         done(null, isForOperators ? payload : toForm(payload))
       })
@@ -117,19 +117,19 @@ export const upstreamAnswers = fp<{ readonly compatibility: CompatibilityOptions
   { name: 'upstream-answers' },
 )
 
-/** Names the session that a redirect hands out, as answers in JSON name theirs. */
+/** Adds the headers of a session to a redirect, as JSON responses with a session have them. */
 export function nameSession({ config }: SessionDeps, reply: FastifyReply, session: Tokens): void {
   if (config.compatibility.sendSessionHeaders) reply.headers(toHeaders(session))
 }
 
-/** A schema would make an error for each answer that is no session, which takes longer than to write the answer. */
+/** Not a schema: creating its error for every other response would take longer than writing the response. */
 function isSession(payload: unknown): payload is Tokens {
   if (typeof payload !== 'object' || payload === null) return false
   return 'access_token' in payload && typeof payload.access_token === 'string' && 'refresh_token' in payload
 }
 
 function toHeaders({ access_token: accessToken, refresh_token: refreshToken }: Tokens): Record<string, string> {
-  // The token was made a moment ago, so nothing of it needs to be verified.
+  // This service has just created the token, so it needs no verification.
   const payload = Buffer.from(accessToken.split('.')[1] ?? '', 'base64url').toString()
   const { sub, session_id: sessionId } = Claims.parse(JSON.parse(payload))
   return sessionHeaders({ userId: sub, sessionId, refreshToken })

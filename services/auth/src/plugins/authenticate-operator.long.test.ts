@@ -23,7 +23,7 @@ beforeAll(async () => {
 })
 afterAll(() => test.close())
 
-/** Acts of another operator that end the rights of an operator. */
+/** Changes by another operator that end the rights of an operator. */
 const ENDINGS = [
   ['role is taken', 'PUT', '/console-role', { role: null }],
   ['ban has begun', 'PUT', '/ban', { duration: '24h' }],
@@ -31,7 +31,7 @@ const ENDINGS = [
   ['row is deleted', 'DELETE', '?soft=false', undefined],
 ] as const
 
-/** Sends a change whose body ends only after something else has happened: the operator was judged before. */
+/** Sends a change and delays the end of its body, so that something happens after the check of the operator. */
 async function sendSlowly(
   { credentials }: SignedInOperator,
   { method, path, key = randomUUID(), body }: { method: 'POST' | 'PUT'; path: string; key?: string; body: object },
@@ -48,7 +48,6 @@ async function sendSlowly(
   return statusAndBody(await test.app.inject({ method, url: `/operator${path}`, headers, payload }))
 }
 
-/** Sends a new password for a user. */
 const setPassword = (app: TestApp['app'], userId: string, key: string) =>
   app.inject({
     method: 'PUT',

@@ -23,9 +23,8 @@ import type { Admin } from '../sessions/admin.ts'
 import { refusePath } from './refuse-feature.ts'
 
 /**
- * Guards the routes of its context: a request needs the key of a console and the access token of an operator (console reference:
- * Checks of a request), and its role must be high enough for the action that the route names. Without AUTH_OPERATOR_KEYS there is
- * no such route.
+ * Guards the routes of its context. A request needs the key of a console and the access token of an operator (console reference:
+ * Checks of a request). The console role must allow the action of the route. Without AUTH_OPERATOR_KEYS, the routes do not exist.
  */
 export const authenticateOperator = fp(
   async (app: FastifyInstance) => {
@@ -46,13 +45,13 @@ export const authenticateOperator = fp(
   { name: 'authenticate-operator', dependencies: ['client-address'] },
 )
 
-/** @throws Error on a route of others */
+/** @throws Error if the route has no operator action */
 function actionOf({ routeOptions: { url, config } }: FastifyRequest): OperatorAction {
   if (config.action === undefined) throw new Error(`${url} names no action of operators`)
   return config.action
 }
 
-/** The arguments of the use cases of admins for a change of an operator, who acts on users of any audience. */
+/** The arguments of admin use cases for a change by an operator, who may change users of any audience. */
 interface ByOperator {
   readonly admin: Admin
   readonly audience: undefined
@@ -62,10 +61,10 @@ interface ByOperator {
 const KEY = /^[\x21-\x7e]{1,255}$/
 
 /**
- * Answers a change of an operator (console reference: Changes): by `run`, or by the stored answer of the first request with the
- * same key. The database keeps the encrypted bytes of the answer, so a repeated request gets the same bytes. The operator was
- * judged before the body was read, which may take long. So the operator is judged again: here before a stored answer, in `run`
- * before a change.
+ * Answers a change of an operator (console reference: Changes): by `run`, or by the stored response to the first request with the
+ * same key. The database stores the encrypted bytes, so both responses are identical. The operator was checked before the body
+ * was read, which may take long. Therefore this function checks the operator again before a stored response, and `run` before a
+ * change.
  */
 export async function answerChange(
   request: FastifyRequest,
@@ -119,7 +118,7 @@ function readChange(request: FastifyRequest): OperatorChange {
 
 const PathOfUser = z.object({ userId: z.guid().toLowerCase() })
 
-/** The claims that name an operator. What they may do is read from the database. */
+/** The claims that identify an operator. The database contains the rights. */
 const Claims = z.object({
   sub: z.guid(),
   session_id: z.guid(),
@@ -128,7 +127,7 @@ const Claims = z.object({
   exp: z.number(),
 })
 
-/** The session that a good access token names. Undefined for a token that is not good, and for one without a session. */
+/** Returns the session of a valid access token. `undefined` if the token is invalid or has no session. */
 function readOperatorSession(
   deps: Pick<AuthDeps, 'config' | 'hooks' | 'now' | 'signingKeys'>,
   token: string,
@@ -138,12 +137,12 @@ function readOperatorSession(
   const { data: claims } = Claims.safeParse(verification.verdict === 'valid' ? verification.claims : undefined)
   if (claims === undefined) return undefined
   const { sub: userId, session_id: sessionId, iss, aal } = claims
-  // The hook CUSTOM_ACCESS_TOKEN may have written another issuer.
+  // The hook CUSTOM_ACCESS_TOKEN may have changed the issuer.
   if (iss !== jwt.issuer && !deps.hooks.isOn('CUSTOM_ACCESS_TOKEN')) return undefined
   return { userId, sessionId, hasAal2Token: aal === 'aal2', limits, mfaRequired: operators.mfaRequired }
 }
 
-/** The operator of a session at this moment; undefined when the session belongs to no operator. */
+/** Returns the current operator of a session, or `undefined` if its user is no operator. */
 async function findOperatorActor(deps: Pick<AuthDeps, 'config' | 'pools'>, session: OperatorSession | undefined) {
   return session && toOperatorActor(session, await findLiveSession(deps, session))
 }

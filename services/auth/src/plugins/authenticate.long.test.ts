@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { openTestApp, type TestApp } from '../../test/auth-app.ts'
 import { createSignedIn } from '../../test/signed-in.ts'
 
-/** As many bodies of unknown size as one client may have. */
+/** The number of bodies of unknown size that one client may send at the same time. */
 const SHARE = 2
 
 let test: TestApp

@@ -4,7 +4,7 @@ import type { AuthDeps } from '../deps.ts'
 import { type Admin, checkAdmin, checkFreshAdmin } from '../sessions/admin.ts'
 import { readBearer, type TokenUser, toTokenUser } from '../sessions/token-user.ts'
 
-/** Guards a context: every request needs the access token of a user. The use case checks that the user still exists. */
+/** Requires the access token of a user in a context. The use case checks that the user still exists. */
 export const authenticate = fp(
   async (app: FastifyInstance) => {
     app.decorateRequest('caller')
@@ -28,21 +28,21 @@ export function readCaller(
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The user of the access token. Set in contexts that `authenticate` guards. */
+    /** The user of the access token. `authenticate` sets it. */
     caller: TokenUser
   }
 }
 
 const READS: ReadonlySet<string> = new Set(['GET', 'HEAD'])
 
-/** Guards a context: every request needs the bearer of an admin. */
+/** Requires the access token of an admin in a context. */
 export const requireAdmin = fp(
   async (app: FastifyInstance) => {
     app.decorateRequest('admin')
     app.addHook('onRequest', async (request, reply) => {
       const { deps } = request.server
       request.admin = await checkAdmin(deps, readBearer(deps, request.headers.authorization))
-      // Several servers may share a token that names no user, so such a token is not counted.
+      // Several servers may share a token without a user, so such a token is not counted.
       if (request.admin.userId !== null) await reply.countForCaller(request.admin.userId)
       if (!READS.has(request.method)) await checkFreshAdmin(deps, request.admin)
     })
@@ -52,7 +52,7 @@ export const requireAdmin = fp(
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The admin of the bearer. Set in contexts that `requireAdmin` guards. */
+    /** The admin of the access token. `requireAdmin` sets it. */
     admin: Admin
   }
 }

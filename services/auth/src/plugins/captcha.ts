@@ -11,9 +11,7 @@ import { findBearer } from '../sessions/token-user.ts'
 
 type CaptchaDeps = Pick<AuthDeps, 'config' | 'pools' | 'now' | 'signingKeys' | 'outbound' | 'hooks'>
 
-/**
- * Requires a captcha at routes with `captcha: true` in their config, before their body is validated (reference: Captcha).
- */
+/** Requires a captcha on routes with `captcha: true` in their config, before body validation (reference: Captcha). */
 export const captcha = fp<{ readonly deps: CaptchaDeps }>(
   async (app: FastifyInstance, { deps }) => {
     app.addHook('preValidation', async (request) => {
@@ -23,14 +21,14 @@ export const captcha = fp<{ readonly deps: CaptchaDeps }>(
   { name: 'captcha' },
 )
 
-/** Requires a captcha token in the body, unless captcha is off or the request has the bearer of an admin. */
+/** Requires a captcha token in the body, unless captcha is off or an admin sends the request. */
 export async function requireCaptcha(deps: CaptchaDeps, request: FastifyRequest): Promise<void> {
   const config = deps.config.security.captcha
   if (!config || (await hasAdminBearer(deps, request))) return
   await verifyCaptcha(deps.outbound, config, readToken(request.body), request.clientAddress.ip)
 }
 
-/** Whether the bearer would open the admin endpoints. The claims alone may belong to a former admin. */
+/** Checks the user too, because the claims may belong to a former admin. */
 async function hasAdminBearer(
   deps: Pick<AuthDeps, 'config' | 'pools' | 'now' | 'signingKeys' | 'hooks'>,
   { headers }: FastifyRequest,
@@ -58,7 +56,7 @@ function readMember(value: unknown, key: string): unknown {
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Whether the route requires a captcha where the setting is on. */
+    /** Whether the route requires a captcha if the setting is on. */
     captcha?: boolean
   }
 }
@@ -66,9 +64,9 @@ declare module 'fastify' {
 const Answer = z.object({ success: z.boolean(), 'error-codes': z.array(z.string()).optional() })
 
 /**
- * Asks the provider whether a token is valid (reference: Captcha). A provider accepts a token once, so there is no second
- * attempt.
- * @param ip the client's address
+ * Verifies a captcha token with its provider (reference: Captcha). A provider accepts a token only once, so the request is not
+ * retried.
+ * @param ip the address of the client
  */
 export async function verifyCaptcha(
   outbound: Outbound,
@@ -99,7 +97,7 @@ async function askCaptchaProvider(
     timeoutMs,
     origin: 'operator',
   })
-  // Providers answer with 200 or 400. Any other status is no verdict, whatever the body says.
+  // Providers answer with 200 or 400. The body of any other response is not a result.
   if (status !== 200 && status !== 400) throw new Error(`the captcha provider answered ${status}`)
   return Answer.parse(JSON.parse(body))
 }

@@ -15,7 +15,7 @@ describe('readClientAddress', () => {
   it.each([
     ['9.9.9.9', '9.9.9.9'],
     ['::ffff:9.9.9.9', '9.9.9.9'],
-    // PostgreSQL refuses an address with a zone.
+    // PostgreSQL rejects an address with a zone.
     ['fe80::2%eth0', 'fe80::2'],
     ['', ''],
   ])('reads %j as %j and ignores the headers', (ip, address) => {
@@ -46,11 +46,11 @@ describe('readClientAddress', () => {
   })
 
   it.each([
-    // The whole header is the key, since a client could have written a part of it.
+    // The whole header is the key, because clients could have written a part of it.
     ['1.1.1.1, 2.2.2.2', '1.1.1.1, 2.2.2.2'],
     ['1.1.1.1', '1.1.1.1'],
     [' any key ', 'any key'],
-    // An IPv6 customer has a whole network of addresses.
+    // An IPv6 client has a whole network of addresses.
     ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
     [' ', undefined],
     ['', undefined],
@@ -83,7 +83,7 @@ describe('the request limits', () => {
     await test.close()
     return found
   }
-  /** Three requests whose X-Forwarded-For differ only in what the client itself has written. */
+  /** Three requests that differ only in the part of X-Forwarded-For that the client wrote. */
   const spoofed = ['1.1.1.1', '2.2.2.2', '3.3.3.3'].map((own) => ({ 'x-forwarded-for': `${own}, 198.51.100.7` }))
 
   // ASVS 4.1.3, 15.3.4

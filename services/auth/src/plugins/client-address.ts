@@ -8,25 +8,25 @@ import type { AuthConfig } from '../config.ts'
 import { overEmailRateLimit } from '../errors.ts'
 import type { Bucket, RateLimits } from '../rate-limits/rate-limits.ts'
 
-/** The address that a request comes from, in the form of each of its uses. */
+/** The client address of a request, in the form for each use. */
 export interface ClientAddress {
-  /** The client's address, for limits, the log and the audit log; empty where the socket has none. */
+  /** The address for limits, the log and the audit log. Empty if the socket has none. */
   readonly ip: string
-  /** The key of the request limits, for IPv6 the network; undefined: the request is not limited. */
+  /** The key of the request limits, for IPv6 the network. If it is `undefined`, the request is not limited. */
   readonly limitKey: string | undefined
-  /** The text under which failed passwords count: the client's address, or that of a browser that a console names. */
+  /** The key for failed passwords: the client address, or the browser address that a console states. */
   readonly failedAs: string
-  /** The client's address, or IPv6 network, by which a user may be recognised; undefined where it may be a proxy's. */
+  /** The address or IPv6 network by which a user may be recognised. `undefined` if a proxy may own it. */
   readonly network: string | undefined
 }
 
 interface Sources {
-  /** The address of the socket, or the one that trusted proxies name in X-Forwarded-For. */
+  /** The socket address, or the address in X-Forwarded-For that trusted proxies state. */
   readonly ip: string
   header(name: string): string | undefined
 }
 
-/** Reads the client's address: the first value of the first trusted header that begins with an address, else `ip`. */
+/** Returns the first value of the first trusted header that begins with an address. Otherwise uses `ip`. */
 export function readClientAddress(
   { headers, limitsBy }: AddressConfig,
   { ip, header }: Sources,
@@ -41,19 +41,18 @@ export function readClientAddress(
 }
 
 interface AddressConfig {
-  /** The headers that tell the client's address, in lower case: the first one wins. */
+  /** The headers with the client address, in lower case. The first one with a value counts. */
   readonly headers: readonly string[]
-  /** The key by which the request limits count. The name of a header is in lower case. */
+  /** The key of the request limits. The header name is in lower case. */
   readonly limitsBy: 'nothing' | 'address' | { readonly header: string }
 }
 
 type Config = Pick<AuthConfig, 'server' | 'rateLimits' | 'operators'>
 
 /**
- * The whole header that RATE_LIMIT_HEADER names is the key, except for X-Forwarded-For. Clients can write
- * into that header, so it counts only as far as proxies are trusted, by the client's address. Without any of
- * these settings the service does not know what stands in front of it. All clients may share the address of a
- * proxy, so requests are not limited.
+ * The whole header of RATE_LIMIT_HEADER is the key, except for X-Forwarded-For. Clients can write into that header, so the client
+ * address that trusted proxies state is the key. Without any of these settings, all clients may share the address of a proxy.
+ * Then requests are not limited.
  */
 function addressConfig({ server, rateLimits: { header } }: Config): AddressConfig {
   const { addressHeaders: headers, trustedProxies } = server
@@ -64,8 +63,8 @@ function addressConfig({ server, rateLimits: { header } }: Config): AddressConfi
 }
 
 /**
- * Sets `request.clientAddress` and the log field `remote_addr`. A console names the address of the browser
- * that it acts for. Warns once when a proxy does not send its header.
+ * Sets `request.clientAddress` and the log field `remote_addr`. A console states the address of its browser. Logs one warning if
+ * a proxy does not send its header.
  */
 export const clientAddress = fp<{ readonly config: Config }>(
   async (app: FastifyInstance, { config }) => {
@@ -88,10 +87,10 @@ export const clientAddress = fp<{ readonly config: Config }>(
 )
 
 /**
- * The address of the browser for which a console calls. Limits count by it, because all requests come from the address of the
- * console. The refreshes of a console are not limited. A client at the address that tries passwords or old cookies must not stop
- * its operators, and a console sends only tokens of auth. Failed passwords count apart from those of a client at the address. The
- * holder of a key may name any address, and must not keep a user there from signing in.
+ * The browser address that a console states. Limits use it, because all requests of a console come from one address. Refreshes of
+ * a console are not limited: it sends only tokens of auth, and another client at the browser address must not block operators.
+ * Failed passwords count separately from other clients at that address. Otherwise the holder of a key could state the address of
+ * a user and block the user's sign-ins.
  */
 function browserAddress(ip: string, request: FastifyRequest): ClientAddress {
   const key = operatorLimitKey(ip)
@@ -99,15 +98,15 @@ function browserAddress(ip: string, request: FastifyRequest): ClientAddress {
 }
 
 /**
- * Whether a console calls the route. On other routes, such as those that send mails, the holder of a key must not choose the
- * client that limits count.
+ * Whether a console may call the route. On other routes, such as those that send mails, the holder of a key must not choose the
+ * address for the limits.
  */
 function isOfConsole({ routeOptions }: FastifyRequest): boolean {
   const { rateBucket } = routeOptions.config
   return rateBucket === undefined || CONSOLE_BUCKETS.has(rateBucket)
 }
 
-/** The buckets of the requests by which operators sign in. */
+/** The buckets of the requests with which operators sign in. */
 const CONSOLE_BUCKETS: ReadonlySet<Bucket> = new Set(['token', 'verify', 'factor-challenge', 'factor-verify'])
 
 const TokenGrant = z.looseObject({ grant_type: z.literal('refresh_token') })
@@ -141,8 +140,8 @@ interface LimitOptions {
 }
 
 /**
- * Counts the requests of routes that name a bucket in their config, before their body is read. Counts in a metric the requests
- * that the limit of mails refused.
+ * Counts the requests of routes with a bucket in their config, before their body is read. A metric counts the requests that the
+ * mail limit rejects.
  */
 export const rateLimit = fp<LimitOptions>(
   async (app: FastifyInstance, { rateLimits, meter }) => {
@@ -164,7 +163,7 @@ export const rateLimit = fp<LimitOptions>(
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The bucket that counts the requests of the route. */
+    /** The bucket for requests of the route. */
     rateBucket?: Bucket
   }
 }

@@ -6,31 +6,30 @@ import { formFieldRepeated, formNotUtf8, malformedRequest, tooManyFormFields } f
 import { checkStrings, decodeUtf8, FEW_MEMBERS, FIELDS_MAX, parseJson } from '../requests/parse-json.ts'
 import type { MetadataRules } from '../users/metadata.ts'
 
-/** The most bytes of any body: no route has a higher limit. */
+/** The greatest body limit of any route, in bytes. */
 export const BODY_BYTES_MAX = 1_048_576
-/** The limit for clients who are no admins. Routes that take metadata set a higher one. */
+/** The body limit for clients who are not admins. Routes with metadata have a higher one. */
 export const SMALL_BODY_BYTES_MAX = 65_536
 
 const METADATA_BODY_BYTES_MIN = 262_144
 
-/** The limit of a body with metadata: larger than the metadata may be, so that metadata that is too large is refused by name. */
+/** The limit of a body with metadata. It exceeds the metadata limit, so that large metadata get their own error. */
 export function metadataBodyBytesMax({ compatibility }: MetadataRules): number {
   return Math.min(Math.max(4 * compatibility.metadataBytesMax, METADATA_BODY_BYTES_MIN), BODY_BYTES_MAX)
 }
 
-/** The media types of routes that take forms too, for the API document. */
+/** The media types of routes that also accept forms, for the API document. */
 export const JSON_AND_FORMS = ['application/json', 'application/x-www-form-urlencoded']
 
 /**
- * Reads bodies as JSON whatever their content type is. An empty body counts as none. Routes with
- * `forms: true` in their config take form bodies too. Checks queries and path parameters for the same
- * characters (reference: Request bodies).
+ * Parses bodies as JSON whatever their content type is. An empty body means no body. Routes with `forms: true` in their config
+ * also accept forms. Checks queries and path parameters for the same characters (reference: Request bodies).
  */
 export const jsonBody = fp(
   async (app: FastifyInstance) => {
     app.removeAllContentTypeParsers()
     app.addHook('onRequest', async (request) => {
-      // Fastify would refuse an invalid content type before it calls a parser.
+      // Otherwise Fastify rejects an invalid content type before it calls a parser.
       if (request.headers['content-type'] !== undefined && !isForm(request)) {
         request.headers['content-type'] = 'application/json'
       }
@@ -49,15 +48,15 @@ export const jsonBody = fp(
   { name: 'json-body' },
 )
 
-/** Whether a request has a form body, at a route that takes one. */
+/** Whether a request has a form body and its route accepts forms. */
 export function isForm(request: FastifyRequest): boolean {
   if (!request.routeOptions.config.forms) return false
   return /^application\/x-www-form-urlencoded\b/i.test(request.headers['content-type'] ?? '')
 }
 
-/** Parses a form body. Programs disagree on which value of a repeated field counts (RFC 6749, 3.2). */
+/** Parses a form body. Rejects repeated fields, because programs use different values of them (RFC 6749, 3.2). */
 function parseForm(text: string): Record<string, string> {
-  // @fastify/formbody writes U+FFFD for bytes that are not UTF-8. A form encodes a real U+FFFD.
+  // @fastify/formbody replaces bytes that are not UTF-8 by U+FFFD. A form percent-encodes a real U+FFFD.
   if (text.includes('\uFFFD') || !encodesUtf8(text)) throw formNotUtf8()
   if (text.split('&', FIELDS_MAX + 1).length > FIELDS_MAX) throw tooManyFormFields({ max: FIELDS_MAX })
   const fields = new URLSearchParams(text)
@@ -65,12 +64,12 @@ function parseForm(text: string): Record<string, string> {
   return checkStrings(Object.fromEntries(fields))
 }
 
-/** Parses a body. `null` counts as an empty object, as a member `null` counts as absent. */
+/** Parses a body. `null` means an empty object, as a member `null` means no member. */
 function parseBody(text: string, membersMax: number | undefined): Record<string, unknown> | undefined {
   return text.trim() === 'null' ? {} : parseJson(text, membersMax)
 }
 
-/** The parameters of a query. The first value of a repeated parameter counts. An empty parameter counts as absent. */
+/** Returns the first value of each query parameter. An empty parameter counts as absent. */
 function normaliseQuery(query: unknown): Record<string, string> {
   const normal: Record<string, string> = {}
   for (const [name, value] of Object.entries(query ?? {})) {
@@ -82,7 +81,7 @@ function normaliseQuery(query: unknown): Record<string, string> {
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Whether the route takes form bodies beside JSON. */
+    /** Whether the route accepts forms in addition to JSON. */
     forms?: boolean
   }
 }

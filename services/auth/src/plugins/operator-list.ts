@@ -12,18 +12,18 @@ import {
   refuseCursor,
 } from '../pagination/page-query.ts'
 
-/** The lists of operators. A cursor names its list, so that a page of one list never begins by a row of another. */
+/** The lists of operators. A cursor names its list, so that it cannot be used for another list. */
 export type OperatorList = 'users' | 'sessions' | 'audit' | 'messages'
 
 /**
- * The limit of operators: how many pages are read and changes made at a time, in all and for one operator. A search may read many
- * rows, a change may wait for the row of its user, and sign-ins need the other connections.
+ * How many pages operators may read and changes they may make at the same time, in total and each. Searches may read many rows,
+ * changes may wait for a user row, and sign-ins need the other connections.
  */
 export const OPERATOR_LIMIT: ConcurrencyLimitOptions = {
   slots: 4,
   each: 2,
   clientOf: ({ operator }) => operator.actor.id,
-  // The routes of lists take their slots themselves.
+  // The routes of lists reserve their slots themselves.
   sizeOf: ({ method }) => (method === 'GET' || method === 'HEAD' ? undefined : 1),
   refuse: serverBusy,
 }
@@ -31,7 +31,7 @@ export const OPERATOR_LIMIT: ConcurrencyLimitOptions = {
 const ROWS_DEFAULT = 25
 const ROWS_MAX = 100
 
-/** The query of every list of operators (console reference: Lists of operators). Each route adds its filters. */
+/** The query fields of all lists of operators (console reference: Lists of operators). Routes add filters. */
 export const operatorListFields = {
   limit: z.string().optional().meta({
     type: 'integer',
@@ -55,7 +55,7 @@ interface OperatorListFields {
 
 export interface OperatorPage {
   readonly list: OperatorList
-  /** One row more than the page shows: the row says that there is a next page. */
+  /** One more than the page size. The additional row shows that there is a next page. */
   readonly limit: number
   readonly direction: 'asc' | 'desc'
   readonly after: Cursor | undefined
@@ -73,7 +73,7 @@ function readCursor(list: OperatorList, text: string): Cursor {
 
 const Query = z.record(z.string(), z.string())
 
-/** The rows that a page shows. Names the next page in the header `Link` (RFC 8288) where there is one. */
+/** Returns the rows of the page. The header `Link` names the next page, if there is one (RFC 8288). */
 export function showOperatorPage<Row>(
   reply: FastifyReply,
   { list, limit }: OperatorPage,

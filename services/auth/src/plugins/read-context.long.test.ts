@@ -71,7 +71,7 @@ describe('readContext', () => {
     expect(await deps.db.selectFrom('audit_log_entries').selectAll().execute()).toEqual([])
   })
 
-  // An answer with a header that the API document does not list becomes 500 in tests.
+  // In tests, a response header that the API document does not list becomes an error 500.
   it.each([
     ['POST /otp', 422, { email: 'unknown@example.com', create_user: false }],
     ['POST /verify', 403, { type: 'signup', token_hash: 'x' }],

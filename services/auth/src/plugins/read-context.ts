@@ -14,12 +14,12 @@ import type { SessionOrigin } from '../sessions/session.ts'
 import { findBearer, isAdmin } from '../sessions/token-user.ts'
 import { requireAudience } from '../users/admin-user-request.ts'
 
-/** The dependencies of a context: an audience beyond the settings needs the checks of an admin. */
+/** The dependencies of a context. Only admins may name an audience outside the settings, so admins are checked. */
 export type RequestContextDeps = Pick<AuthDeps, 'config' | 'pools' | 'now' | 'signingKeys' | 'hooks'>
 
 /**
- * Reads the context of a request to an endpoint that needs no bearer. The redirect that the request asks for is resolved here
- * (reference: Redirect parameter). Answer and log name the rule where it is refused.
+ * Reads the context of a request to an endpoint without an access token. Resolves the requested redirect (reference: Redirect
+ * parameter). If a rule rejects the redirect, the response and the log name the rule.
  * @param formRedirect the field `redirect_to` of a body
  */
 export async function readContext(
@@ -33,7 +33,7 @@ export async function readContext(
   return { ...(await readClient(deps, request)), redirectTo }
 }
 
-/** The redirects that a request asks for, the most specific first. */
+/** Returns the redirects that a request names, the most specific first. */
 function readRedirects(request: FastifyRequest, formRedirect: string | undefined): readonly RedirectCandidate[] {
   return [
     { source: 'header', redirectTo: readHeader(request, 'redirect_to') },
@@ -43,10 +43,10 @@ function readRedirects(request: FastifyRequest, formRedirect: string | undefined
   ]
 }
 
-/** The context of a request, but for where its flow ends. */
+/** The context of a request without its redirect. */
 type ClientContext = Omit<RequestContext, 'redirectTo'>
 
-/** Reads the context of a request that continues a flow, whose redirect is known. */
+/** Reads the context of a request that continues a flow with a known redirect. */
 export async function readClient(deps: RequestContextDeps, request: FastifyRequest): Promise<ClientContext> {
   const { ip, limitKey, network } = request.clientAddress
   const audience = await readAudience(deps, request)
@@ -55,8 +55,8 @@ export async function readClient(deps: RequestContextDeps, request: FastifyReque
 }
 
 /**
- * Reads the audience in which a request makes and finds users (reference: Audience). Only admins may name an audience that the
- * settings do not list. Anybody else could take an address in an audience where its owner never looks.
+ * Reads the audience in which a request creates and finds users (reference: Audience). Only admins may name an audience outside
+ * the settings. Otherwise anyone could take an address in an audience that its owner does not use.
  */
 export async function readAudience(deps: RequestContextDeps, request: FastifyRequest): Promise<string> {
   const { allowedAudiences, audience: usual, adminRoles } = deps.config.jwt
@@ -67,28 +67,27 @@ export async function readAudience(deps: RequestContextDeps, request: FastifyReq
     const audience = requireAudience(wanted)
     if (allowedAudiences.has(audience)) return audience
     if (!isByAdmin) throw audienceUnknown()
-    // The claims may belong to a former admin.
     await checkAdmin(deps, claims)
     return audience
   }
-  // The audience of an admin's token says nothing about users. A hook may have written an audience that the settings do not list.
+  // An admin's token does not determine the audience of users. A hook may have written an audience outside the settings.
   const own = isByAdmin ? undefined : claims?.aud
   return typeof own === 'string' && allowedAudiences.has(own) ? own : usual
 }
 
-/** Tells a developer whose users end at SITE_URL which rule refuses the redirect. The URL itself may carry secrets. */
+/** Reports the rule to developers whose users end at SITE_URL. Omits the URL, which may contain secrets. */
 function reportRefusal(request: FastifyRequest, reply: FastifyReply, { source, rule, host }: RefusedRedirect): void {
   reply.header('x-redirect-refused', `${rule}; source=${source}`)
   request.logFields = { ...request.logFields, redirect_refused: rule, redirect_source: source, redirect_host: host }
 }
 
-/** API_EXTERNAL_URL, with the host of the request where MAILER_EXTERNAL_HOSTS lists it. */
+/** API_EXTERNAL_URL, with the host of the request if MAILER_EXTERNAL_HOSTS lists the host. */
 function linkBase({ server, signup }: Pick<AuthConfig, 'server' | 'signup'>, request: FastifyRequest): string {
   const hosts = [readHeader(request, 'x-forwarded-host'), readHeader(request, 'host')]
   const host = hosts.find((candidate) => candidate !== undefined && signup.linkHosts.includes(candidate.toLowerCase()))
   if (host === undefined) return server.externalUrl
   const url = new URL(server.externalUrl)
-  // Setting a host without a port would keep the port of API_EXTERNAL_URL.
+  // A host without a port would not replace the port of API_EXTERNAL_URL.
   url.port = ''
   url.host = host
   return url.href
@@ -100,20 +99,20 @@ function readHeader(request: FastifyRequest, name: string): string | undefined {
   return first === '' ? undefined : first
 }
 
-/** Longer than any browser sends. A header may hold 16 KiB, which every session would store. */
+/** Longer than in any browser. Headers may have 16 KiB, and every session would store them. */
 const USER_AGENT_LENGTH_MAX = 512
 
-/** The client of the request that opens or refreshes a session: its address, and its User-Agent or null. */
+/** Returns the address and the User-Agent of a client that opens or refreshes a session. */
 export function readSessionOrigin(request: FastifyRequest): SessionOrigin {
   return { userAgent: readUserAgent(request) ?? null, ip: request.clientAddress.ip }
 }
 
-/** The header User-Agent, cut to the 512 characters that are stored; undefined when it is missing. */
+/** Returns the User-Agent, truncated to 512 characters, or `undefined` if it is missing. */
 function readUserAgent({ headers }: FastifyRequest): string | undefined {
   return headers['user-agent']?.slice(0, USER_AGENT_LENGTH_MAX)
 }
 
-/** The header X-JWT-AUD; undefined when it is missing or empty. */
+/** Returns the header X-JWT-AUD, or `undefined` if it is missing or empty. */
 export function readWantedAudience(request: FastifyRequest): string | undefined {
   const value = request.headers['x-jwt-aud']
   return (Array.isArray(value) ? value[0] : value) || undefined

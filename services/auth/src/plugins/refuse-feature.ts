@@ -5,24 +5,24 @@ import { notFound, oauthServerDisabled, passkeysDisabled, samlDisabled } from '.
 const ERRORS = { oauthServer: oauthServerDisabled, saml: samlDisabled } as const
 
 /**
- * A route of a feature that this service does not have (reference: Endpoints that are not served): the error tells a client more
- * than an unknown path would.
+ * Creates a route for a feature that this service lacks (reference: Endpoints that are not served). Its error is more helpful
+ * than that of an unknown path.
  */
 export function refuseFeature(feature: keyof typeof ERRORS): RouteShorthandOptionsWithHandler {
   return {
     schema: { hide: true },
-    // Refuse before the body is read: an error of the body would hide that the feature is off.
+    // Reject the request before its body is read. Otherwise an error in the body would hide that the feature is off.
     onRequest: (_request, _reply, done) => done(ERRORS[feature]()),
     handler: async () => {},
   }
 }
 
-/** Refuses a path that the settings leave out, as an unknown one. */
+/** Rejects a path that the settings switch off, like an unknown path. */
 export function refusePath(): never {
   throw notFound()
 }
 
-/** Guards a context of passkeys: where they are switched off, no other error of a request is reported. */
+/** Rejects all requests in a context if passkeys are off, before any other check. */
 export const requirePasskeys = fp(
   async (app: FastifyInstance) => {
     app.addHook('onRequest', (request, _reply, done) => {

@@ -8,8 +8,8 @@ import { overEmailRateLimit, overRequestRateLimit, overSmsRateLimit } from '../e
 import type { ServerKeys } from '../secrets/encrypted-secret.ts'
 
 /**
- * The request buckets, each with its own count (reference: Request limits): the setting that bounds it, the
- * period of the setting in seconds, and how many requests may come at once.
+ * The request buckets, which count separately (reference: Request limits). Each has a setting for its limit, the period of the
+ * setting in seconds, and the largest burst.
  */
 const BUCKETS = {
   token: { setting: 'token', periodSeconds: 300, burst: 30 },
@@ -28,18 +28,18 @@ const BUCKETS = {
   passkey: { setting: 'passkey', periodSeconds: 300, burst: 30 },
 } as const
 
-/** A limit that some endpoints share. Clients are counted in each bucket apart (reference: Request limits). */
+/** A limit that several endpoints share. Each client has its own count in each bucket (reference: Request limits). */
 export type Bucket = keyof typeof BUCKETS
-/** A sign-up without an identifier is counted as anonymous, once its body has been read. */
+/** After its body is read, a sign-up without an identifier counts as anonymous instead. */
 type ReturnableBucket = 'signup'
 
-/** A message that was counted. */
+/** The right to send a counted message. */
 export interface Allowance {
-  /** Gives the message back: the request was refused or has failed. */
+  /** Returns the allowance after a rejected or failed request. */
   giveBack(): Promise<void>
   /**
-   * Gives the message back to the limit of all clients: the request was answered, and nobody is there to get a message. It still
-   * counts for the share of its client, so that no later answer to this client reveals who has an account.
+   * Returns the allowance to the limit of all clients after a request without a recipient. The message still counts for its
+   * client. Otherwise a later response to this client would reveal who has an account.
    */
   giveBackUnsent(): Promise<void>
 }
@@ -49,37 +49,37 @@ const nothing = async () => {}
 /** The allowance of a request that sends no message. */
 export const NOTHING_TAKEN: Allowance = { giveBack: nothing, giveBackUnsent: nothing }
 
-/** A limit for messages of one kind, for all users together. A client may use half of it at most. */
+/** A limit for messages of one kind from all clients. One client may use at most half of it. */
 interface MessageLimit {
-  /** Counts a message. @param limitKey the key of the client's limits; undefined: of no client */
+  /** Counts a message. @param limitKey the client's key, or `undefined` for a message of no client */
   take(limitKey: string | undefined): Promise<Allowance>
   /**
-   * Gives a message back to the limit of all clients. Another part of the service has counted it, and it is not sent.
-   * @param agoMs how long ago the message was counted: a window that began later keeps its messages
+   * Returns a message to the limit of all clients. Another part of the service has counted it, but it is not sent.
+   * @param agoMs the age of the count in milliseconds. Windows that began later stay unchanged
    */
   giveBack(agoMs: number): Promise<void>
 }
 
-/** All limits of a process, over one store. Several processes share their limits where it is PostgreSQL or Redis. */
+/** All limits of a process, over one store. Processes share their limits if the store is PostgreSQL or Redis. */
 export interface RateLimits {
-  /** Counts a request of a client. Without a key there is no limit. */
+  /** Counts a request of a client. Without a key, nothing is limited. */
   consume(bucket: Bucket, limitKey: string | undefined): Promise<void>
-  /** Gives a request of a bucket back that is counted in another bucket. */
+  /** Returns a request to its bucket, because another bucket counts it. */
   giveBack(bucket: ReturnableBucket, limitKey: string | undefined): Promise<void>
   readonly email: MessageLimit
   readonly sms: MessageLimit
   readonly failedChecks: FailedCheckLimit
-  /** The failed checks of a user from all addresses, for codes so short that many addresses together could attempt them. */
+  /** Failed checks of a user from all addresses. Many addresses together could guess a short code. */
   readonly failedFactorChecks: FailedCheckLimit
 }
 
-/** Failed checks of passwords and codes, by a keyed hash of identifier and address. */
+/** Failed checks of passwords and codes. The key is a keyed hash of identifier and address. */
 interface FailedCheckLimit {
   isBlocked(key: string): Promise<boolean>
   record(key: string): Promise<void>
 }
 
-/** A limit of the settings, as operators see it (console reference: Settings of auth). */
+/** A limit in the form for operators (console reference: Settings of auth). */
 export const LimitView = z
   .object({
     name: z.string(),
@@ -109,16 +109,16 @@ export function viewLimits(config: RateLimitConfig): readonly z.output<typeof Li
 const HOUR_SECONDS = 3_600
 const FAILED_CHECKS_SECONDS = 900
 /**
- * How many addresses may use up their failed checks against one user. By default that is 100 failed checks, as in NIST SP 800-63B
- * (5.2.2).
+ * The limit for all addresses together, in multiples of the limit for one address. By default, this allows 100 failed checks, as
+ * in NIST SP 800-63B (5.2.2).
  */
 const FAILING_ADDRESSES_MAX = 5
 const ALL = 'all'
-/** The least share of a client, also of a small limit: a change of email sends two messages. */
+/** The least share of a client, even of a small limit. A change of email sends two messages. */
 const CLIENT_MESSAGES_MIN = 2
 const KEY_LENGTH_MAX = 128
 
-/** The limits that the settings ask for. A limit that is `off` counts nothing. */
+/** Creates the limits of the settings. A limit that is `off` counts nothing. */
 export function createRateLimits(config: RateLimitConfig, store: LimiterStore): RateLimits {
   const limiters = new Map<string, Limiter>()
   for (const [bucket, { setting, periodSeconds, burst }] of Object.entries(BUCKETS)) {
@@ -141,7 +141,7 @@ export function createRateLimits(config: RateLimitConfig, store: LimiterStore): 
   }
 }
 
-/** Shortens a client's key for the store. A header may hold 16 KiB, the column of PostgreSQL 255 characters. */
+/** Shortens a key for the store. Headers may have 16 KiB, but the PostgreSQL column has 255 characters. */
 function shortenKey(key: string): string {
   return key.length <= KEY_LENGTH_MAX ? key : hash('sha256', key, 'base64url')
 }
@@ -160,7 +160,7 @@ function createMessageLimit(rate: Rate | 'off', name: 'email' | 'sms', store: Li
     const takenMs = performance.now()
     const giveBack = once(() => limiter.reward(key, takenMs))
     if (waitMs === undefined) return { giveBack, giveBackUnsent: limiter === all ? giveBack : nothing }
-    // Stores count refused messages too. This message was not sent, so it must not delay the next one.
+    // Stores count rejected messages too. Return this one, so that it does not delay the next message.
     await limiter.reward(key, takenMs)
     return refuseMessage(name, waitMs)
   }
@@ -169,7 +169,7 @@ function createMessageLimit(rate: Rate | 'off', name: 'email' | 'sms', store: Li
       const own = limitKey === undefined ? [] : [() => takeFrom(ofClients, shortenKey(limitKey))]
       return takeAllowances([...own, () => takeFrom(all, ALL)])
     },
-    // Stored times are whole milliseconds, so the message may be a little younger.
+    // Stored times are in whole milliseconds, so the message may be up to 1 ms younger.
     giveBack: (agoMs) => all.reward(ALL, performance.now() - agoMs + 1),
   }
 }
@@ -203,12 +203,12 @@ function createFailedCheckLimit(name: string, failedChecksMax: number | 'off', s
   }
 }
 
-/** The options of an error that may be tried again after a time. */
+/** The options of an error that tells the client when to retry. */
 export function retryAfter(waitMs: number): { readonly headers: Record<string, string> } {
   return { headers: { 'retry-after': String(retryAfterSeconds(waitMs)) } }
 }
 
-/** Counts several messages, or none when one is refused. @returns the allowance of all of them */
+/** Counts all messages, or none if one is rejected. @returns the allowance of all of them */
 export async function takeAllowances(takes: readonly (() => Promise<Allowance>)[]): Promise<Allowance> {
   const taken: Allowance[] = []
   const giveBack = async () => {
@@ -227,11 +227,10 @@ export async function takeAllowances(takes: readonly (() => Promise<Allowance>)[
 }
 
 /**
- * The window of a bucket (reference: Request limits): `burst` points in the time in which the sustained rate
- * gives as many. Stores count in whole seconds. Where that time is less than a second, the points follow the
- * rate instead.
- * @param value points per `periodSeconds`; `off` is no window
- * @returns undefined for no window
+ * Returns the window of a bucket (reference: Request limits). It allows `burst` points in the time in which the sustained rate
+ * allows as many. Stores use whole seconds. If that time is below a second, the points follow from the rate.
+ * @param value points per `periodSeconds`, or `off` for no limit
+ * @returns `undefined` if there is no limit
  */
 export function toWindow(value: number | 'off', periodSeconds: number, burst: number): Window | undefined {
   if (value === 'off') return undefined
@@ -239,32 +238,32 @@ export function toWindow(value: number | 'off', periodSeconds: number, burst: nu
   return { points: Math.max(1, Math.round((value * durationSeconds) / periodSeconds)), durationSeconds }
 }
 
-/** Whole seconds to wait, at least one: the header Retry-After (RFC 9110, section 10.2.3). */
+/** The whole seconds to wait, at least 1, for the header Retry-After (RFC 9110, section 10.2.3). */
 export function retryAfterSeconds(waitMs: number): number {
   return Math.max(1, Math.ceil(waitMs / 1_000))
 }
 
 /**
- * The key of a counter of failed checks. `identifier`: a normalised email or phone, or for second factors a user id. `client`:
- * the client's address, or the text under which it counts.
+ * The key of a counter of failed checks. `identifier` is a normalised email or phone, or a user id for second factors. `client`
+ * is the client address or the text that replaces it.
  */
 export interface FailedCheckKey {
   readonly identifier: string
   readonly client: string
 }
 
-/** The dependencies of counted checks. The store holds keyed hashes, never an identifier or an address. */
+/** The dependencies of counted checks. The store contains keyed hashes, never identifiers or addresses. */
 export interface FailedCheckDeps {
   readonly rateLimits: Pick<RateLimits, 'failedChecks' | 'failedFactorChecks'>
   readonly serverKeys: Pick<ServerKeys, 'hmac'>
 }
 
-/** Whether so many checks have failed that a right secret is answered like a wrong one (reference: Failed checks). */
+/** Whether so many checks have failed that a correct secret is rejected too (reference: Failed checks). */
 export function isBlocked(deps: FailedCheckDeps, check: FailedCheckKey): Promise<boolean> {
   return deps.rateLimits.failedChecks.isBlocked(toKey(deps, check))
 }
 
-/** Counts a failed check for the identifier and the client's address together, known or not. */
+/** Counts a failed check for the pair of identifier and client address, even if the identifier is unknown. */
 export function recordFailedCheck(deps: FailedCheckDeps, check: FailedCheckKey): Promise<void> {
   return deps.rateLimits.failedChecks.record(toKey(deps, check))
 }
@@ -275,9 +274,9 @@ export interface FailedFactorChecks {
 }
 
 /**
- * Returns the counters that a wrong answer to a second factor adds to. A wrong code also counts for the user from all addresses
- * together: an attacker with the password could try six digits from a thousand addresses. The signature of an authenticator
- * cannot be guessed.
+ * Returns the counters for wrong answers to a second factor. A wrong code also counts for the user from all addresses: an
+ * attacker with the password could guess six digits from a thousand addresses. The signature of an authenticator cannot be
+ * guessed.
  */
 export function createFailedFactorChecks(
   deps: FailedCheckDeps,
@@ -296,7 +295,7 @@ export function createFailedFactorChecks(
   }
 }
 
-/** A keyed hash, so that the limiter's store does not list who signs in from where. An IPv6 address counts by its network. */
+/** A keyed hash hides from the store who signs in from where. An IPv6 address counts by its network. */
 function toKey({ serverKeys }: FailedCheckDeps, { identifier, client }: FailedCheckKey): string {
   return createHmac('sha256', serverKeys.hmac)
     .update(`${identifier}\0${addressKey(client)}`)

@@ -7,7 +7,7 @@ import type { UserIdentifier } from '../requests/fields.ts'
 import type { ServerKeys } from '../secrets/encrypted-secret.ts'
 import { retryAfterSeconds } from './rate-limits.ts'
 
-/** Messages whose intervals have the same length: that of a magic link is as long as that of a recovery. */
+/** Kinds of messages by the setting for their interval. A magic link has the interval of a recovery. */
 export type IntervalKind = 'confirmation' | 'recovery' | 'email_change' | 'reauthentication' | 'sms' | 'mfa_sms'
 
 export interface IntervalConfig {
@@ -17,20 +17,20 @@ export interface IntervalConfig {
   readonly sms: { readonly intervalMs: number }
 }
 
-/** The dependencies of the interval between messages. The table holds keyed hashes of identifiers. */
+/** The dependencies of intervals between messages. The table contains keyed hashes of identifiers. */
 export interface IntervalDeps {
   readonly config: IntervalConfig
   readonly now: () => Date
   readonly serverKeys: Pick<ServerKeys, 'hmac'>
-  /** Hears of each interval that a message has used up. */
+  /** Called for each interval that a message starts. */
   readonly recordInterval?: (key: IntervalKey) => void
 }
 
 /**
- * The scope of an interval, which others of its kind do not share. Without one the interval belongs to an address.
- * `confirmation`: confirmations of sign-ups by phone. `magiclink`: magic links. `resend`: requests of strangers to send the
- * message of a change again. `user`: messages that a signed-in user asks for, by the id of the user. `reauthentication`: nonces
- * of such a user. `new-address`: messages to an address that a user wants and does not have yet.
+ * Separates intervals of the same kind. Without a scope, the interval belongs to an address. `confirmation`: sign-ups by phone.
+ * `magiclink`: magic links. `resend`: requests of anyone to send the message of a change again. `user`: messages that a signed-in
+ * user requests, by user id. `reauthentication`: nonces of such a user. `new-address`: messages to an address that a user wants
+ * to add.
  */
 type IntervalScope = 'confirmation' | 'magiclink' | 'resend' | 'user' | 'reauthentication' | 'new-address'
 
@@ -40,20 +40,20 @@ export interface IntervalKey {
   readonly scope?: IntervalScope
   readonly identifier: string
   /**
-   * The audience of the request. A request for a user of another audience sends no message, and must not use the interval up.
-   * Undefined is the default audience.
+   * The audience of the request. `undefined` means the default audience. A request for a user of another audience sends no
+   * message, so it must not start the interval of that user.
    */
   readonly audience: string | undefined
 }
 
-/** Records that a message goes out, in the transaction of its cause. @returns the intervals before, for `restoreIntervals` */
+/** Starts an interval in the transaction of its cause. @returns the previous state, for `restoreIntervals` */
 export async function requireInterval(trx: Trx, deps: IntervalDeps, key: IntervalKey): Promise<ReservedInterval> {
   const used = await reserveInterval(trx, deps, key)
   deps.recordInterval?.(key)
   return used
 }
 
-/** Requires that an interval is over, without using it up. */
+/** Requires that an interval is over, without starting a new one. */
 export async function requireIntervalOver(trx: Trx, deps: IntervalDeps, key: IntervalKey): Promise<void> {
   const waitMs = await restOfInterval(trx, deps, key)
   if (waitMs) refuseTooSoon(key, waitMs)
@@ -75,8 +75,8 @@ export function confirmationInterval(
 }
 
 /**
- * Uses up the interval of the user at this phone. While the factor is not verified, also uses up the interval of the phone. Many
- * users must not send SMS to the phone of a stranger.
+ * Starts the interval of the user for this phone and, for an unverified factor, the interval of the phone. Otherwise many users
+ * could send SMS to the phone of a stranger.
  */
 export async function requireFactorIntervals(
   trx: Trx,
@@ -90,7 +90,7 @@ export async function requireFactorIntervals(
   await requireInterval(trx, deps, { ...ofUser, scope: 'new-address', identifier: phone })
 }
 
-/** Tells when the next message may go out. */
+/** Throws an error that states when the next message may be sent. */
 export function refuseTooSoon(key: Pick<IntervalKey, 'kind'>, waitMs: number): never {
   const seconds = retryAfterSeconds(waitMs)
   const isSms = key.kind === 'sms' || key.kind === 'mfa_sms'
@@ -99,9 +99,9 @@ export function refuseTooSoon(key: Pick<IntervalKey, 'kind'>, waitMs: number): n
 }
 
 /**
- * Records that a message is requested, unless the interval since the last message is not over. Records unknown identifiers too,
- * so that answers do not differ (reference: Intervals between messages).
- * @returns undefined when a message may be sent, otherwise the milliseconds to wait
+ * Starts an interval, unless the previous one is not over. Does so even for an unknown identifier, so that responses do not
+ * reveal it (reference: Intervals between messages).
+ * @returns `undefined` if a message may be sent, otherwise the milliseconds to wait
  */
 export async function touchInterval(db: Db, deps: IntervalDeps, key: IntervalKey): Promise<number | undefined> {
   const used = await useOrWait(db, deps, key)
@@ -110,24 +110,24 @@ export async function touchInterval(db: Db, deps: IntervalDeps, key: IntervalKey
   return undefined
 }
 
-/** An interval that is used up for a message which is not stored yet. */
+/** An interval that was started before its message is stored. */
 export interface ReservedInterval {
   readonly keyHash: Buffer
   readonly kind: IntervalKind
   readonly at: Date
-  /** When the message before went out. Null where there was none. */
+  /** The time of the previous message, or `null` if there was none. */
   readonly before: string | null
 }
 
-/** Records that a message is about to go out. */
+/** Starts an interval before its message is sent. */
 export async function reserveInterval(db: Db, deps: IntervalDeps, key: IntervalKey): Promise<ReservedInterval> {
   const reserved = await useOrWait(db, deps, key)
   return typeof reserved === 'number' ? refuseTooSoon(key, reserved) : reserved
 }
 
 /**
- * Uses an interval up. Tries again where it has ended, or its message was taken back, between the two statements.
- * @returns the milliseconds to wait, above 0, where the interval is not over
+ * Starts an interval. Tries again if the current interval ends, or is restored, between the two statements.
+ * @returns the milliseconds to wait, above 0, if the current interval is not over
  */
 async function useOrWait(db: Db, deps: IntervalDeps, key: IntervalKey): Promise<ReservedInterval | number> {
   for (;;) {
@@ -138,7 +138,7 @@ async function useOrWait(db: Db, deps: IntervalDeps, key: IntervalKey): Promise<
   }
 }
 
-/** Restores intervals to their state before the reservation, unless a later message has used them up. */
+/** Restores intervals to their previous state, unless a later message has started them again. */
 export async function restoreIntervals(db: Db, intervals: readonly ReservedInterval[]): Promise<void> {
   for (const { keyHash, kind, at, before } of intervals) {
     const table = sql.table('send_throttle')
@@ -148,7 +148,7 @@ export async function restoreIntervals(db: Db, intervals: readonly ReservedInter
   }
 }
 
-/** Records a message, if the interval is over. The statement reads the time of the message before as it was at its start. */
+/** Starts an interval if the previous one is over. The statement's snapshot contains the previous time. */
 async function useInterval(db: Db, deps: IntervalDeps, key: IntervalKey): Promise<ReservedInterval | undefined> {
   const { kind } = key
   const keyHash = hashIntervalKey(deps, key)
@@ -171,7 +171,7 @@ async function useInterval(db: Db, deps: IntervalDeps, key: IntervalKey): Promis
   return row && { keyHash, kind, at, before: row.before }
 }
 
-/** The milliseconds that are left of an interval; 0 when it is over, undefined when no message has been requested. */
+/** Returns the rest of an interval in milliseconds: 0 if it is over, `undefined` if there is none. */
 export async function restOfInterval(db: Db, deps: IntervalDeps, key: IntervalKey): Promise<number | undefined> {
   const dueBeforeMs = deps.now().getTime() - intervalMs(deps.config, key.kind)
   const row = await db
@@ -183,16 +183,14 @@ export async function restOfInterval(db: Db, deps: IntervalDeps, key: IntervalKe
   return row && Math.max(0, Date.parse(row.sent_at) - dueBeforeMs)
 }
 
-/**
- * The least time between two messages of a kind to one identifier, in milliseconds (reference: Intervals between messages).
- */
+/** The least time between two messages of a kind to an identifier, in milliseconds (reference: Intervals between messages). */
 export function intervalMs({ mail, mfa, sms }: Omit<IntervalConfig, 'jwt'>, kind: IntervalKind): number {
   if (kind === 'sms') return sms.intervalMs
   if (kind === 'mfa_sms') return mfa.phone.intervalMs
   return kind === 'confirmation' ? mail.intervalMs.confirmation : mail.intervalMs.other
 }
 
-/** The key of an interval as the table holds it: a keyed hash, so that the table lists nobody. */
+/** The stored key of an interval: a keyed hash, so that the table reveals no identifier. */
 export function hashIntervalKey(
   { config, serverKeys }: Pick<IntervalDeps, 'serverKeys'> & { readonly config: Pick<IntervalConfig, 'jwt'> },
   { kind, scope, identifier, audience = config.jwt.audience }: IntervalKey,
@@ -209,9 +207,9 @@ interface StartDeps extends Pick<IntervalDeps, 'now' | 'serverKeys'> {
   readonly db: Db
 }
 
-/** A link that an admin gets, by the kind of its token, and its user. */
+/** A link that an admin generates, with the kind of its token and its user. */
 interface AdminLink extends Omit<IntervalKey, 'kind' | 'scope'> {
-  /** Null where the kind is no change of email. */
+  /** `null` if the link is not for a change of email. */
   readonly userId: string | null
   readonly kind: 'confirmation' | 'invitation' | 'recovery' | 'email_change_new' | 'email_change_current'
 }
@@ -225,8 +223,8 @@ const INTERVALS_OF_LINKS = {
 } as const satisfies Record<AdminLink['kind'], IntervalKind>
 
 /**
- * Starts the interval of a link that an admin gets, where such links count. The caller has committed: a
- * sign-up locks the interval before its user, and the caller has locked the user first.
+ * Starts the interval of a link that an admin generates, if such links count. Call it after the commit: a sign-up locks the
+ * interval before its user, and the caller's transaction has locked the user first.
  */
 export async function startInterval(deps: StartDeps, link: AdminLink): Promise<void> {
   if (!deps.config.compatibility.startIntervalAtGeneratedLink) return
@@ -261,8 +259,8 @@ interface WantedAddress {
 }
 
 /**
- * Uses up the interval of the user, who must not mail many addresses. Also uses up that of the new address, which many users must
- * not mail. `POST /resend` waits for the change too.
+ * Starts the interval of the user, who must not send mails to many addresses. Also starts that of the new address, to which many
+ * users must not send mails. `POST /resend` must wait for the change too.
  */
 export async function requireChangeIntervals(
   trx: Trx,
@@ -273,16 +271,16 @@ export async function requireChangeIntervals(
   const { audience } = user
   await requireInterval(trx, deps, { kind, scope: 'user', identifier: user.id, audience })
   await requireInterval(trx, deps, { kind, scope: 'new-address', identifier: address, audience: undefined })
-  // A request to send the message again names the user by the email or the phone that the user has.
+  // A resend request identifies the user by the current email or phone.
   for (const identifier of [user.email, user.phone]) {
     if (identifier !== null) await touchInterval(trx, deps, { kind, scope: 'resend', identifier, audience })
   }
 }
 
 /**
- * Uses up the interval of the wanted address, for a message that a stranger may have asked for again. The interval of the user
- * has to be over, and stays so: a stranger must not hold off a change that the user asks for.
- * @returns false while an interval is not over
+ * Starts the interval of the wanted address for a resend that anyone may request. The interval of the user must be over and is
+ * not started, so that a stranger cannot delay a change by the user.
+ * @returns `false` if an interval is not over
  */
 export async function claimResend(
   trx: Trx,

@@ -2,17 +2,17 @@ import { malformedId, newUserIdMalformed, newUserIdNil } from '../request-errors
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
-/** The UUID that no row has as its id. */
+/** A UUID that is never the id of a row. */
 export const NIL_UUID = '00000000-0000-0000-0000-000000000000'
 
-/** Requires a UUID of a path, in upper or lower case. @param name its name in the error, such as `user_id` */
+/** Requires a UUID in a path, in any case. @param name the parameter name in the error, such as `user_id` */
 export function requireId(name: string, text: string): string {
   const id = parseId(text)
   if (id === undefined) throw malformedId({ name })
   return id
 }
 
-/** Requires the id of a new user. A bad id is a bad request here, not a missing page. */
+/** Requires the id of a new user. An invalid id is a bad request here, not 404. */
 export function requireNewId(text: string): string {
   const id = parseId(text)
   if (id === undefined) throw newUserIdMalformed()
@@ -20,13 +20,13 @@ export function requireNewId(text: string): string {
   return id
 }
 
-/** Parses a UUID to lower case; undefined for any other text. */
+/** Parses a UUID to lower case. Returns `undefined` for any other text. */
 export function parseId(text: string): string | undefined {
   const id = text.toLowerCase()
   return UUID.test(id) ? id : undefined
 }
 
-/** A random UUID (RFC 9562, version 4) of 16 random bytes. */
+/** Creates a version 4 UUID from 16 random bytes (RFC 9562). */
 export function toUuid(bytes: Buffer): string {
   const version = ((bytes[6] ?? 0) & 0x0f) | 0x40
   const variant = ((bytes[8] ?? 0) & 0x3f) | 0x80
@@ -40,17 +40,17 @@ export function toUuid(bytes: Buffer): string {
   return all.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
 }
 
-/** How many names a line of the log has, and how long each may be. */
+/** The limits for names in a log line. */
 const NAMES_MAX = 10
 const NAME_LENGTH_MAX = 60
 
-/** Names of members, as a line of the log has them: how many there are, and the first ones. */
+/** Names of members for a log line: their number, and the first ones. */
 interface LoggedNames {
   readonly count: number
   readonly names: readonly string[]
 }
 
-/** Shortens names that a user or a provider has chosen, for the log. They may be many and long, and come with each token. */
+/** Shortens names for the log. Users and providers choose them, so they may be many and long in each token. */
 export function toLoggedNames(names: readonly string[]): LoggedNames {
   const first = names.slice(0, NAMES_MAX)
   return { count: names.length, names: first.map((name) => name.slice(0, NAME_LENGTH_MAX).toWellFormed()) }

@@ -2,48 +2,48 @@ import type { ColumnType } from 'kysely'
 import type { CompatibilityOptions } from '../config/compatibility.ts'
 
 /**
- * A moment as answers and rules carry it: RFC 3339 in UTC, with six fractional digits and a numeric offset, for example
+ * A time in responses and rules: RFC 3339 in UTC, with six fractional digits and a numeric offset, for example
  * `2026-01-02T03:04:05.123456+00:00` (reference: Timestamps). A Date would lose the microseconds of the database.
  */
 export type Timestamp = string
 
-/** The timestamp of a Date, which knows milliseconds only. */
+/** Formats a Date, which has only milliseconds. */
 export function toTimestamp(date: Date): Timestamp {
   return date.toISOString().replace('Z', '000+00:00')
 }
 
-/** Stands for a time that a row lacks. Rows that foreign SQL has written may lack any, and supabase/auth reads them so. */
+/** Replaces a missing time of a row. Rows that other SQL has written may lack any time. supabase/auth does the same. */
 export const NO_TIME: Timestamp = '0001-01-01T00:00:00.000000+00:00'
 
 /** A jsonb column whose top level is an object. */
 export type JsonObject = Record<string, unknown>
 
-/** A column that PostgreSQL computes, and that no statement writes. */
+/** A column that PostgreSQL computes. No statement writes it. */
 export type Computed<T> = ColumnType<T, never, never>
 
-/** A timestamptz: RFC 3339 text with microseconds when read, a Date or such text when written. */
+/** A timestamptz. Reads return RFC 3339 text with microseconds, and writes accept a Date or such text. */
 export type TimestampColumn = ColumnType<string, string | Date, string | Date>
 
-/** A timestamptz that may hold NULL, but is never set to it. */
+/** A timestamptz that may be NULL. This service never writes NULL. */
 export type FilledTimestamp = ColumnType<string | null, string | Date | undefined, string | Date>
 
-/** A jsonb column that may hold NULL, or JSON that is no object. */
+/** A jsonb column that may be NULL or not an object. */
 export type MetadataColumn = ColumnType<unknown, JsonObject | undefined, JsonObject>
 
-/** A timestamptz that has a default. */
+/** A timestamptz with a default. */
 export type GeneratedTimestamp = ColumnType<string, string | Date | undefined, string | Date>
 
-/** A column that may hold NULL, but is never set to it. */
+/** A column that may be NULL. This service never writes NULL. */
 export type Filled<T> = ColumnType<T | null, T, T>
 
-/** Brings a value that is about to be written as JSON into the form of supabase/auth. */
+/** Converts a value into the form of supabase/auth before it is written as JSON. */
 type ToUpstreamForm = (value: unknown) => unknown
 
-/** The members that belong to others: applications, providers, and programs that verify tokens. */
+/** Members that applications, providers or hooks define, so their content stays unchanged. */
 const FREE_FORM: ReadonlySet<string> = new Set(['app_metadata', 'user_metadata', 'identity_data', 'payload', 'claims'])
 const UTC_OFFSET = '+00:00'
 
-/** The form of values for clients and hooks. Undefined where the profile leaves every value as it is. */
+/** Returns the form of values for clients and hooks, or `undefined` if the profile changes nothing. */
 export function upstreamForm({
   endTimesInZ,
   showSignInOfOwnIdentities,
@@ -54,7 +54,7 @@ export function upstreamForm({
     if (!isPlainObject(value)) return value
     const shown: Record<string, unknown> =
       showSignInOfOwnIdentities && isIdentity(value) ? withSignIn(value) : { ...value }
-    // Each answer passes here, and a loop over a copy takes half as long as entries.
+    // This runs for each response. A loop over a copy takes half the time of `Object.entries`.
     for (const name in shown) {
       const member = shown[name]
       if (typeof member !== 'string') shown[name] = FREE_FORM.has(name) ? member : toForm(member)
@@ -65,7 +65,6 @@ export function upstreamForm({
   return toForm
 }
 
-/** Times are the members `…_at` and `banned_until`. */
 function isTime(name: string, text: string): boolean {
   return (name.endsWith('_at') || name.endsWith('_until')) && text.endsWith(UTC_OFFSET)
 }
@@ -78,7 +77,7 @@ function isIdentity(value: Readonly<Record<string, unknown>>): boolean {
   return 'identity_data' in value && 'last_sign_in_at' in value
 }
 
-/** supabase/auth writes the time of a sign-in when it makes an identity, and later only for identities of providers. */
+/** supabase/auth sets `last_sign_in_at` of every new identity, but updates it only for identities of providers. */
 function withSignIn(identity: Readonly<Record<string, unknown>>): Record<string, unknown> {
   return { ...identity, last_sign_in_at: identity.last_sign_in_at ?? identity.created_at }
 }

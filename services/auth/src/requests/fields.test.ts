@@ -103,18 +103,18 @@ describe('readTypedPhone', () => {
     ['＋４４ ７４１８ ０８４１０６', '447418084106', '447418084106'],
     ['\u202a+44\u00a07418\u2011084106\u202c', '447418084106', '447418084106'],
     ['+٤٤ ٧٤١٨ ٠٨٤١٠٦', '447418084106', '447418084106'],
-    // Two prefixes are one number too.
+    // Two national prefixes still give the same number.
     ['+44 0 0259569161', '4400259569161', '44259569161'],
     ['+49 0151 12345678', '49015112345678', '4915112345678'],
     ['+46 070-123 45 67', '460701234567', '46701234567'],
     ['+7 8 912 345-67-89', '789123456789', '79123456789'],
     ['+1 1 (415) 555-0100', '114155550100', '14155550100'],
-    // The mobile number of Argentina has a 9 after the country, or a 15 within it.
+    // An Argentine mobile number has a 9 after the country code, or a 15 within the national number.
     ['+54 11 15 2345-6789', '54111523456789', '5491123456789'],
-    // A zero that belongs to the number stays: in Italy, and in Ivory Coast.
+    // A zero that is part of the number stays, as in Italy and Ivory Coast.
     ['+39 06 1234 5678', '390612345678', '390612345678'],
     ['+225 01 01 23 45 67', '2250101234567', '2250101234567'],
-    // No operator has given these numbers to anybody, and they are possible.
+    // These numbers are possible, but no operator has assigned them.
     ['+1 555 555 0100', '15555550100', '15555550100'],
     ['+45 00 00 00 00', '4500000000', '4500000000'],
     ['+49 15 000 000', '4915000000', '4915000000'],
@@ -152,7 +152,7 @@ describe('readTypedPhone', () => {
     expect(readTypedPhone(text)).toBeUndefined()
   })
 
-  // Else a user who types the number of their record would be another user.
+  // Otherwise a user who types the stored number would be identified as another user.
   it('parses a parsed number to itself', () => {
     const digits = fc.stringMatching(/^[1-9][0-9]{0,2}0{0,3}[0-9]{3,9}$/)
     fc.assert(

@@ -3,16 +3,16 @@ import { z } from 'zod'
 import { FIELD_TEXTS } from '../field-errors.ts'
 import { emailMalformed, emailMissing, emailTooLong } from '../request-errors.ts'
 
-/** The two kinds of identifiers of a user: an email address, or a phone number. */
+/** The kinds of user identifiers. */
 export type IdentifierKind = 'email' | 'phone'
 
-/** A normalised email or phone number, by which a user is known. */
+/** A normalised email or phone number that identifies a user. */
 export interface UserIdentifier {
   readonly kind: IdentifierKind
   readonly value: string
 }
 
-/** A normalised email. */
+/** Requires an email address, and returns it normalised. */
 export function requireEmail(email: string): string {
   if (email === '') throw emailMissing()
   if (email.length > EMAIL_LENGTH_MAX) throw emailTooLong()
@@ -22,53 +22,53 @@ export function requireEmail(email: string): string {
 
 const EMAIL_LENGTH_MAX = 255
 
-/** The expression of the HTML standard for `input type=email`: ASCII only, no dot needed in the domain. */
+/** The regular expression of the HTML standard for `input type=email`: only ASCII, and the domain needs no dot. */
 const EMAIL =
   /^[a-zA-Z0-9.!#$%&'*+/=?^_`{|}~-]+@[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?(?:\.[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?)*$/
 
-/** Whether a text is an email address (reference: Email addresses). Nothing is trimmed. */
+/** Returns whether a text is an email address (reference: Email addresses). Trims nothing. */
 export function isEmail(text: string): boolean {
   return text.length <= EMAIL_LENGTH_MAX && EMAIL.test(text)
 }
 
-/** The form in which an email address is stored and compared. */
+/** Returns the form in which an email address is stored and compared. */
 export function normaliseEmail(email: string): string {
   return email.toLowerCase()
 }
 
 /**
- * The E.164 digits of a phone number, without `+`; undefined when the text is not one (reference: Phone numbers). The text may
- * begin with `+` and contain spaces.
+ * Returns the E.164 digits of a phone number without `+`, or `undefined` if the text is not one (reference: Phone numbers). The
+ * text may begin with `+` and contain spaces.
  */
 export function normalisePhone(phone: string): string | undefined {
   const digits = stripPhone(phone)
   return /^[1-9][0-9]{1,14}$/.test(digits) ? digits : undefined
 }
 
-/** A phone number without a leading `+` and without spaces, otherwise unchanged. */
+/** Removes a leading `+` and all spaces from a phone number. */
 export function stripPhone(phone: string): string {
   return phone.replace(/^\+/, '').replaceAll(' ', '')
 }
 
 const DIGIT = /\p{Nd}/gu
-/** Blanks, and characters without a shape, such as marks of the direction of text. */
+/** White space and invisible characters, such as text direction marks. */
 const UNSEEN = /[\s\p{Z}\p{Cf}]/gu
 
 /**
- * A code of digits as the service has sent it: without blanks between the digits, and with digits of other scripts as 0 to 9.
- * Another text, such as the token of a link, stays as it is.
+ * Removes white space from a typed code of digits, and converts digits of other scripts to 0 to 9. Any other text, such as a link
+ * token, stays unchanged.
  */
 export function readCode(typed: string): string {
   const bare = typed.replaceAll(UNSEEN, '')
   return /^\p{Nd}+$/u.test(bare) ? readDigits(bare) : typed
 }
 
-/** A text with the digits 0 to 9 in place of those of other scripts. */
+/** Replaces digits of other scripts by 0 to 9. */
 export function readDigits(text: string): string {
   return text.replaceAll(DIGIT, toDigit)
 }
 
-/** The digits of each script follow each other from its zero on, and the sets of several scripts may adjoin. */
+/** In each script, the digits 0 to 9 are consecutive code points. The digits of several scripts may be adjacent. */
 function toDigit(digit: string): string {
   const code = digit.codePointAt(0) ?? 0
   let zero = code
@@ -76,23 +76,22 @@ function toDigit(digit: string): string {
   return String((code - zero) % 10)
 }
 
-/** The library whose data say how the numbers of each country are written, and the day of its release. */
+/** The library with the number formats of each country, and its release date. */
 export const PHONE_DATA = { name: 'libphonenumber-js 1.13.16', asOf: '2026-11-10' } as const
 
 export interface TypedPhone {
-  /** All digits that were typed. */
+  /** All typed digits. */
   readonly digits: string
-  /** The digits that are dialled from another country. Undefined where no number of its country has this form. */
+  /** The international digits. `undefined` if no number of the country has this form. */
   readonly parsed: string | undefined
 }
 
-/** Blanks, characters without a shape, dashes, brackets, dots and slashes, which people write between the digits. */
+/** White space, invisible characters, dashes, brackets, dots and slashes, which people write between digits. */
 const PUNCTUATION = /[\s\p{Z}\p{Cf}\p{Pd}\p{Ps}\p{Pe}./]/gu
 
 /**
- * Reads a phone number as people write it (reference: Phone numbers): `+44 (0) 7418-084106` has the digits 4407418084106,
- * and is parsed to 447418084106. The digits may be those of any script. Undefined where the text is no number with the code
- * of a country.
+ * Reads a phone number as people write it (reference: Phone numbers). `+44 (0) 7418-084106` has the digits 4407418084106, and is
+ * parsed to 447418084106. Accepts digits of any script. Returns `undefined` if the text is no number with a country code.
  */
 export function readTypedPhone(text: string): TypedPhone | undefined {
   const digits = normalisePhone(readDigits(text.replaceAll(PUNCTUATION, '').replace(/^＋/, '+')))
@@ -100,8 +99,8 @@ export function readTypedPhone(text: string): TypedPhone | undefined {
 }
 
 /**
- * The library takes one prefix away, such as the 0 before a national number. A text may have several, and `+44 0 0259…` is the
- * number of `+44 0259…`: parse until nothing is taken away.
+ * The library removes one prefix, such as the 0 before a national number. A text may have several prefixes: `+44 0 0259…` is the
+ * number of `+44 0259…`. Repeat until the number stays the same.
  */
 function parseDigits(digits: string): string | undefined {
   const number = parsePhoneNumberFromString(`+${digits}`)
@@ -110,25 +109,25 @@ function parseDigits(digits: string): string | undefined {
   return parsed.length < digits.length ? parseDigits(parsed) : parsed
 }
 
-// Members of requests, as the API document describes them. A schema takes any text. Functions such as `requireEmail` check the
-// text, and choose the error that clients of GoTrue know. Empty texts count as absent.
+// Members of requests, as the API document describes them. A schema accepts any text. Functions such as `requireEmail` check the
+// text and throw the errors of GoTrue. Empty texts count as absent.
 
-/** The members that a request needs, for the API document alone. */
+/** The required members of a request, only for the API document. */
 export const needs = (...required: readonly string[]): Readonly<Record<string, unknown>> => ({ required })
 
-/** A text that a request may only leave empty, for the API document alone. */
+/** A text that must be empty, only for the API document. */
 export const ABSENT_TEXT = { type: ['string', 'null'], maxLength: 0 }
 
-/** One of the forms of a body, for the API document alone. */
+/** A form of a body, only for the API document. */
 interface DocumentedForm {
   readonly required: readonly string[]
   readonly properties: Readonly<Record<string, unknown>>
 }
 
 /**
- * A form of a body by its texts, for the API document alone.
- * @param needed the texts that a body of this form has
- * @param refused the texts that it may not have
+ * Returns a form of a body with text members, only for the API document.
+ * @param needed the required texts
+ * @param refused the texts that this form must not have
  */
 export function withTexts(needed: readonly string[], refused: readonly string[] = []): DocumentedForm {
   const members = [
@@ -138,7 +137,7 @@ export function withTexts(needed: readonly string[], refused: readonly string[] 
   return { required: needed, properties: Object.fromEntries(members) }
 }
 
-/** An email address that a request may leave empty. */
+/** An email address that may be empty. */
 export const emailField = z
   .string()
   .optional()
@@ -149,7 +148,7 @@ export const emailField = z
     description: 'An email address',
   })
 
-/** An email address in a form of a body that needs one, for the API document alone. */
+/** A required email address, only for the API document. */
 export const EMAIL_ADDRESS = { type: 'string', pattern: EMAIL.source, maxLength: EMAIL_LENGTH_MAX }
 
 export const neededEmailField = z
@@ -159,10 +158,10 @@ export const neededEmailField = z
 
 const PHONE_PATTERN = '^\\+?[1-9][0-9]{1,14}$'
 
-/** A phone number in a form of a body that needs one, for the API document alone. */
+/** A required phone number, only for the API document. */
 export const PHONE = { type: 'string', pattern: PHONE_PATTERN }
 
-/** A phone number that a request may leave empty. */
+/** A phone number that may be empty. */
 export const phoneField = z
   .string()
   .optional()
@@ -172,7 +171,7 @@ export const phoneField = z
     description: 'A phone number with the code of its country',
   })
 
-/** A form of a body that needs a member, and only some values of it: `form` with the member. For the API document alone. */
+/** Adds a required member with the given values to a form, only for the API document. */
 export function withValues(
   name: string,
   values: readonly string[],
@@ -184,12 +183,12 @@ export function withValues(
 
 const NEW_PASSWORD = { type: 'string', minLength: 6, maxLength: 72 }
 
-/** A form that needs a new password too, for the API document alone. The settings may ask for a longer one. */
+/** Adds a required password, only for the API document. The settings may require a longer one. */
 export function withNewPassword({ required, properties }: DocumentedForm): DocumentedForm {
   return { required: [...required, 'password'], properties: { ...properties, password: NEW_PASSWORD } }
 }
 
-/** A new password that a request may leave empty. */
+/** A new password that may be empty. */
 export const passwordField = z
   .string()
   .optional()
@@ -206,20 +205,20 @@ export const channelField = z
   .optional()
   .meta({ enum: CHANNELS, description: 'How a phone gets the code; sms by default' })
 
-/** How a phone gets a code, in a body that may have no phone. Without a phone the channel is ignored, so any text is valid. */
+/** The channel for a code, in a body that may have no phone. Without a phone, any text is valid and ignored. */
 export const freeChannelField = z
   .string()
   .optional()
   .meta({ description: 'How a phone gets the code: sms or whatsapp; sms by default' })
 
-/** A form of a body whose phone gets a code by a channel that is known, for the API document alone. */
+/** Restricts the channel of a form to the known ones, only for the API document. */
 export function withChannel({ required, properties }: DocumentedForm): DocumentedForm {
   return { required, properties: { ...properties, channel: { enum: [...CHANNELS, null] } } }
 }
 
 export const idField = z.string().meta({ format: 'uuid' })
 
-/** The answer to a captcha, where AUTH_SECURITY_CAPTCHA_ENABLED is on. Elsewhere nothing of it is read. */
+/** The answer to a captcha. It is read only if AUTH_SECURITY_CAPTCHA_ENABLED is on. */
 export const captchaFields = {
   gotrue_meta_security: z
     .unknown()
@@ -231,7 +230,7 @@ export const captchaFields = {
     }),
 }
 
-/** The time from which on something is ended: RFC 3339 with an offset. */
+/** The time since which sessions or other objects are ended: RFC 3339 with an offset. */
 export const SinceField = z.iso
   .datetime({ offset: true, error: FIELD_TEXTS.time })
   .meta({ example: '2026-01-02T03:04:05Z' })

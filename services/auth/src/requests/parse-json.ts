@@ -11,17 +11,17 @@ import {
 } from '../request-errors.ts'
 
 const DEPTH_MAX = 64
-/** The most members of all objects and lists together. Metadata of 64 KiB has fewer, unless it lists single digits. */
+/** The greatest number of members of all objects and arrays together. Metadata of 64 KiB reach it only with lists of digits. */
 const MEMBERS_MAX = 10_000
-/** The greatest number for a body without metadata. Objects with different names take ten times as long to parse as lists. */
+/** The limit for a body without metadata. Objects with different names parse ten times as slowly as arrays. */
 export const FEW_MEMBERS = 500
-/** The most members of the top-level object, or fields of a form. No route needs a dozen, and each new name costs V8 time. */
+/** The most top-level members or form fields. No route needs twelve, and each new name takes V8 time. */
 export const FIELDS_MAX = 100
 const FORBIDDEN_KEYS: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype'])
 
 /**
- * The object of a body or a line, without members that are null; undefined for an empty one.
- * @param membersMax how many members all objects and lists of it may have together
+ * Parses the object of a body or a line, without members that are `null`. Returns `undefined` for an empty text.
+ * @param membersMax the most members of all objects and arrays together
  */
 export function parseJson(text: string, membersMax = MEMBERS_MAX): Record<string, unknown> | undefined {
   if (text.trim() === '') return undefined
@@ -39,12 +39,11 @@ export function parseJson(text: string, membersMax = MEMBERS_MAX): Record<string
 }
 
 /**
- * Whether a text may contain what `checkStrings` refuses: a forbidden key, or an escape. Without an escape JSON can contain
- * neither NUL nor a lone surrogate. Most bodies skip the check, which takes as long as the parser.
+ * Matches texts that `checkStrings` might reject: those with a forbidden key or an escape. Without an escape, JSON cannot contain
+ * NUL or a lone surrogate. Most bodies skip the check, which takes as long as the parser.
  */
 const MAY_BE_REFUSED = /\\u|__proto__|constructor|prototype/
 
-/** The text of bytes. */
 export function decodeUtf8(body: Uint8Array): string {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(body)
@@ -53,7 +52,7 @@ export function decodeUtf8(body: Uint8Array): string {
   }
 }
 
-/** The error of a text that is no JSON. It takes only the position from the parser's message, which also quotes the body. */
+/** The error for invalid JSON. It contains only the position from the parser's message, which also quotes the body. */
 function notJson(cause: unknown): HttpError {
   const position = / at position (\d+)/.exec(cause instanceof Error ? cause.message : '')?.[1]
   return position === undefined
@@ -61,7 +60,7 @@ function notJson(cause: unknown): HttpError {
     : bodyNotJsonFrom({ character: Number(position) + 1 }, { cause })
 }
 
-/** Checks depth and members of a text before it is parsed, by its brackets and commas outside of strings. */
+/** Checks the depth and the number of members before parsing, by the brackets and commas outside of strings. */
 function shapeProblem(text: string, membersMax: number): HttpError | undefined {
   let depth = 0
   let members = 0
@@ -95,7 +94,7 @@ const CLOSE_BRACKET = 0x5d
 const OPEN_BRACE = 0x7b
 const CLOSE_BRACE = 0x7d
 
-/** Refuses NUL and lone surrogates, which PostgreSQL cannot store, and drops keys that could reach a prototype. */
+/** Rejects NUL and lone surrogates, which PostgreSQL cannot store. Removes keys that could change a prototype. */
 export function checkStrings<T>(value: T): T {
   if (typeof value === 'string') checkString(value)
   else if (typeof value === 'object' && value !== null) {

@@ -9,7 +9,7 @@ import { NO_TIME } from '../records/timestamp.ts'
 const ROWS_MAX = 100
 /** The most rows that a batch of a walk reads. */
 const SEEN_ROWS_MAX = 1_000
-/** The place of the expired rows in an index. */
+/** The position at the first expired row of an index. */
 const FRONT: CleanUpPlace = ''
 const START: Readonly<Record<WalkCleanUp['table'], CleanUpPlace>> = {
   refresh_tokens: '0',
@@ -17,9 +17,8 @@ const START: Readonly<Record<WalkCleanUp['table'], CleanUpPlace>> = {
 }
 
 /**
- * Deletes at most 100 expired rows. Leaves locked rows for the next batch, and rows whose deletion an application object refuses.
- * A batch with such a row is deleted row by row. Rows of tables that inherit stay: the place of a row is its own in its table
- * alone.
+ * Deletes at most 100 expired rows. Skips locked rows, and rows that an application object protects from deletion. A batch with
+ * such a row is deleted row by row. Never deletes rows of inheriting tables, because a `ctid` is unique only within one table.
  */
 export async function deleteExpired(
   db: Db,
@@ -35,7 +34,7 @@ export async function deleteExpired(
   }
 }
 
-/** The two ways to delete the same rows. */
+/** Two ways to delete the same rows. */
 interface Batch {
   readonly together: (db: Db) => Promise<CleanUpBatch>
   readonly oneByOne: (db: Db) => Promise<CleanUpBatch>
@@ -97,14 +96,14 @@ async function deleteEach<Row>(
   return refused ? { removed, refused } : { removed }
 }
 
-/** The statement of a first batch, for tests of its plan. */
+/** Returns the statement of a first batch, for tests of its plan. */
 export function batchStatement(cleanUp: TableCleanUp): RawBuilder<unknown> {
   return cleanUp.by === 'index'
     ? indexStatement(cleanUp, FRONT)
     : walkStatement(cleanUp, START[cleanUp.table], 'delete')
 }
 
-/** Rows of a table that expire. Each text implies the condition of the index. */
+/** The rows of a table that can expire. Each condition implies that of the index. */
 const ONLY: Readonly<Record<NonNullable<IndexCleanUp['only']>, RawBuilder<boolean>>> = {
   unverified: sql`status = 'unverified'`,
   anonymous: sql`is_anonymous AND NOT keep_unconfirmed`,
@@ -121,7 +120,7 @@ function indexStatement(cleanUp: IndexCleanUp, after: CleanUpPlace): RawBuilder<
     SELECT ctid FROM ${fromPlace(cleanUp, after)} FOR UPDATE SKIP LOCKED))`
 }
 
-/** A row of an index: its value, and its place in the table, which orders rows of one value. */
+/** An index entry: its value and its `ctid`, which orders rows with the same value. */
 const IndexRow = z.object({ at: z.string(), place: z.string() })
 type IndexRow = z.output<typeof IndexRow>
 
@@ -129,11 +128,11 @@ function listInIndex(cleanUp: IndexCleanUp, after: CleanUpPlace): RawBuilder<Ind
   return sql`SELECT ${sql.ref(cleanUp.column)}::text AS at, ctid::text AS place FROM ${fromPlace(cleanUp, after, BY_PLACE)}`
 }
 
-/** The order of rows that have the same value. The index has none, so only the queries where it matters ask for it. */
+/** Orders rows with the same value. The index has no such order, so only queries that need it use this. */
 const BY_PLACE = sql`, ctid`
 const IN_ANY_ORDER = sql``
 
-/** The text after FROM for the next expired rows. */
+/** Returns the text after FROM for the next expired rows. */
 function fromPlace(
   cleanUp: IndexCleanUp,
   after: CleanUpPlace,
@@ -149,7 +148,7 @@ function fromPlace(
     ORDER BY ${column}${order} LIMIT ${sql.lit(ROWS_MAX)}`
 }
 
-/** Another row may have taken the place meanwhile. If it has expired too, it goes. */
+/** Another row may have this `ctid` by now. It is deleted only if it has expired too. */
 function deleteOfIndex(cleanUp: IndexCleanUp, { place }: IndexRow): RawBuilder<unknown> {
   return sql`DELETE FROM ONLY ${sql.table(cleanUp.table)} WHERE ctid = ${place}::tid AND ${isExpired(cleanUp)}`
 }
@@ -158,11 +157,11 @@ function deleteOfWalk(cleanUp: WalkCleanUp, id: string): RawBuilder<unknown> {
   return sql`DELETE FROM ONLY ${sql.table(cleanUp.table)} WHERE id = ${id} AND ${isExpiredInWalk(cleanUp)}`
 }
 
-/** Applications may insert sessions by SQL, without the time. */
+/** Applications may insert sessions without a time by SQL. */
 const startedAt = sql`coalesce(created_at, ${sql.lit(NO_TIME)}::timestamptz)`
 const refreshedAt = sql`coalesce(refreshed_at AT TIME ZONE 'UTC', ${startedAt})`
 
-/** Whether a row that a walk meets has expired. */
+/** Returns SQL for whether a row of a walk has expired. */
 function isExpiredInWalk(cleanUp: WalkCleanUp): RawBuilder<boolean> {
   if (cleanUp.table === 'refresh_tokens') return sql`revoked AND updated_at < ${cleanUp.until}`
   const { startedBefore, refreshedBefore } = cleanUp
@@ -178,11 +177,11 @@ interface WalkRow {
   readonly is_full: boolean
   readonly last_id: string
   readonly goes_on: boolean
-  /** The rows to delete, where they are only listed. */
+  /** The ids of the rows to delete, if the statement only lists them. */
   readonly ids: readonly string[]
 }
 
-/** The next batch continues after the last row that this one deleted or, if this one was not full, read. */
+/** The next batch continues after the last deleted row or, if this batch was not full, after the last row read. */
 function walkStatement(cleanUp: WalkCleanUp, after: CleanUpPlace, wanted: 'delete' | 'list'): RawBuilder<WalkRow> {
   const { table, until } = cleanUp
   const isExpired = isExpiredInWalk(cleanUp)
@@ -211,16 +210,16 @@ const DAY_MS = 24 * HOUR_MS
 /** How long operators can see a mail or an SMS. */
 const MESSAGE_LIFETIME_MS = 30 * DAY_MS
 
-/** The moment so many milliseconds ago. */
+/** Returns the time that many milliseconds ago. */
 type Ago = (ms: number) => Date
 
-/** The clean-ups of all tables (reference: Retention). */
+/** Returns the clean-ups of all tables (reference: Retention). */
 export function listCleanUps(config: AuthConfig, now: Date): readonly TableCleanUp[] {
   const ago: Ago = (ms) => new Date(now.getTime() - ms)
   const yesterday = ago(DAY_MS)
   const codeMs = config.mail.codeLifetimeSeconds * 1_000
   const pendingMs = Math.max(codeMs, config.sms.codeLifetimeSeconds * 1_000) + DAY_MS
-  // The auth code of a mail's link begins to live when the link is used.
+  // The lifetime of the auth code begins when the link of the mail is used.
   const flowMs = Math.max(DAY_MS, codeMs) + config.external.flowStateLifetimeMs
   const intervals = [...Object.values(config.mail.intervalMs), config.sms.intervalMs, config.mfa.phone.intervalMs]
   const unverifiedMs = Math.max(DAY_MS, config.mfa.unverifiedLifetimeMs)
@@ -250,7 +249,7 @@ function byIndex(
   return { by: 'index', table, column, before, only }
 }
 
-/** A clean-up of sessions that the settings ended a day ago. None where sessions have no end. */
+/** Returns a clean-up of sessions that ended by a setting a day ago, unless sessions never end. */
 function listSessionWalks(
   { timeboxMs, inactivityTimeoutMs }: AuthConfig['sessions'],
   ago: Ago,
@@ -262,7 +261,7 @@ function listSessionWalks(
   return [{ by: 'walk', table: 'sessions', until: ago(DAY_MS + Math.min(...lives)), startedBefore, refreshedBefore }]
 }
 
-/** Clean-ups of rows that strangers can make, after the time that settings give. */
+/** Returns clean-ups of rows that strangers can create, after the retention times of the settings. */
 function listRetentions(
   { database, mail, sms }: Pick<AuthConfig, 'database' | 'mail' | 'sms'>,
   ago: Ago,
@@ -272,68 +271,68 @@ function listRetentions(
   return [
     anonymousRetentionMs === 'off' ? [] : [byIndex('users', 'created_at', ago(anonymousRetentionMs), 'anonymous')],
     auditRetentionMs === 'off' ? [] : [byIndex('audit_log_entries', 'created_at', ago(auditRetentionMs))],
-    // Keep unconfirmed users while the last message may still confirm them, and where they may sign in.
+    // Keep unconfirmed users while their last message is valid. Keep them for ever if they may sign in.
     unconfirmedRetentionMs === 'off' || mail.allowsUnverified
       ? []
       : [byIndex('users', 'confirmation_sent_at', ago(Math.max(unconfirmedRetentionMs, codeMs)), 'unconfirmed')],
   ].flat()
 }
 
-/** How the expired rows of a table are found, so that a batch costs the same for a table of any size. */
+/** How the expired rows of a table are found. A batch costs the same for tables of any size. */
 export type TableCleanUp = IndexCleanUp | WalkCleanUp
 
-/** A clean-up by the front of an index, whose first column is `column`. */
+/** A clean-up by an index that begins with `column`. */
 interface IndexCleanUp {
   readonly by: 'index'
   readonly table: keyof AuthTables
   readonly column: string
-  /** A row has expired when its column is earlier than this. */
+  /** A row has expired if its column is earlier than this. */
   readonly before: Date
-  /** Undefined: all rows of the table expire. */
+  /** If it is `undefined`, all rows of the table expire. */
   readonly only: 'unverified' | 'anonymous' | 'unconfirmed' | undefined
 }
 
 /**
- * Deletes rows in a walk along the primary key, which is ordered by time. The walk ends at the first row that was created at
- * `until` or later. An index would slow down an update that runs often.
+ * A walk along the primary key, which is ordered by time. It ends at the first row that was created at `until` or later. An index
+ * instead would slow down frequent updates.
  */
 type WalkCleanUp =
   | {
       readonly by: 'walk'
       readonly table: 'refresh_tokens'
-      /** A spent token has expired when its last update is earlier than this. */
+      /** A spent token has expired if its last update is earlier than this. */
       readonly until: Date
     }
   | {
       readonly by: 'walk'
       readonly table: 'sessions'
       readonly until: Date
-      /** A session has expired when it began earlier than this. Undefined: sessions may last for ever. */
+      /** A session has expired if it began earlier. If it is `undefined`, sessions have no greatest age. */
       readonly startedBefore: Date | undefined
-      /** A session has expired when its last refresh is earlier than this. Undefined: sessions may be idle. */
+      /** A session has expired if its last refresh is earlier. If it is `undefined`, sessions may be idle. */
       readonly refreshedBefore: Date | undefined
     }
 
 /**
- * The place where a clean-up continues: the last id of a walk; in an index, its front, or the last row of a batch with refused
- * rows.
+ * The position at which a clean-up continues. In a walk, it is the last id. In an index, it is the start, or the last row of a
+ * batch with refused rows.
  */
 export type CleanUpPlace = string
 
-/** Rows whose deletion an application object refuses: a foreign key without a cascade, or a trigger. */
+/** Rows that an application object protects from deletion: a foreign key without a cascade, or a trigger. */
 export interface RefusedRows {
   readonly rows: number
-  /** The error of PostgreSQL for the first of them. */
+  /** The PostgreSQL error for the first of these rows. */
   readonly cause: unknown
 }
 
-/** How many rows a batch of a clean-up has removed, and where the next batch begins. */
+/** The result of a batch of a clean-up, and the start of the next batch. */
 export interface CleanUpBatch {
   readonly removed: number
-  /** Undefined: no row was refused. */
+  /** `undefined` if no row was refused. */
   readonly refused?: RefusedRows
-  /** Whether it deleted as many rows as a batch may, so that more may be left. */
+  /** Whether the batch reached its limit, so that more rows may be left. */
   readonly isFull: boolean
-  /** Undefined: nothing is left. */
+  /** `undefined` if nothing is left. */
   readonly next: CleanUpPlace | undefined
 }

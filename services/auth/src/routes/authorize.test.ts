@@ -9,7 +9,7 @@ beforeAll(async () => {
 })
 afterAll(() => service.close())
 
-/** Asks as a browser does. @returns status, body and the parts of the URL where it is sent */
+/** Sends a request like a browser. @returns the status, the body and the parts of the redirect URL */
 async function ask(query: Readonly<Record<string, string>>) {
   const answer = await service.app.inject(`/authorize?${new URLSearchParams(query)}`)
   const url = new URL(String(answer.headers.location))

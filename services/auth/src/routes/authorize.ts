@@ -6,7 +6,7 @@ import { readContext } from '../plugins/read-context.ts'
 import { needs } from '../requests/fields.ts'
 import { startAuthorization } from '../use-cases/start-authorization.ts'
 
-/** `GET /authorize`: sends a browser to an external provider. */
+/** `GET /authorize`: redirects a browser to an external provider. */
 export const authorizeRoutes: FastifyPluginAsyncZod = async (app) => {
   const { deps } = app
 

@@ -22,7 +22,7 @@ import {
   finishAuthorization,
 } from '../use-cases/finish-authorization.ts'
 
-/** A form may be twice as long as the URL of a GET. */
+/** Twice the limit for the URL of a `GET`. */
 const FORM_BYTES_MAX = 16_384
 
 const OAUTH1_ONLY = 'Of a provider of OAuth 1.0a'
@@ -47,8 +47,8 @@ const ProviderPath = z.object({
 const redirects = { 302: z.undefined(), 303: z.undefined() } as const
 
 /**
- * `/callback`, and `/callback/:provider` of a provider with an address of its own: a browser returns by `GET` or `POST`. Errors
- * are answered by a redirect too.
+ * `/callback`, and `/callback/:provider` for a provider with its own URL: a browser returns from the provider by `GET` or `POST`.
+ * Even an error is a redirect.
  */
 export const callbackRoutes: FastifyPluginAsyncZod = async (app) => {
   const { deps } = app
@@ -79,7 +79,7 @@ const described = {
   security: [],
 }
 
-/** The options of a return by `GET`. */
+/** Route options for a return by `GET`. */
 const byQuery = <const Own extends object>(own: Own) => ({
   exposeHeadRoute: false,
   config: { rateBucket: 'callback' } as const,
@@ -92,7 +92,7 @@ const byQuery = <const Own extends object>(own: Own) => ({
   },
 })
 
-/** The options of a return by a form. */
+/** Route options for a return by a form. */
 const byForm = <const Own extends object>(own: Own) => ({
   bodyLimit: FORM_BYTES_MAX,
   config: { rateBucket: 'callback', forms: true } as const,
@@ -108,7 +108,7 @@ const byForm = <const Own extends object>(own: Own) => ({
 
 type CallbackDeps = FinishAuthorizationDeps & RequestContextDeps
 
-/** Finishes the flow of an answer and redirects the browser. Without a flow SITE_URL gets the error. */
+/** Finishes the flow of a response and redirects the browser. Without a flow, the error goes to SITE_URL. */
 async function redirectAfter(
   deps: CallbackDeps,
   request: FastifyRequest,
@@ -135,12 +135,12 @@ async function redirectAfter(
   return reply.header('referrer-policy', 'no-referrer').redirect(withPathOf(compatibility, redirectTo, address), status)
 }
 
-/** The answer in a query. An empty `iss` is one that was sent, though an empty parameter counts as absent elsewhere. */
+/** Reads the response from a query. An empty `iss` counts as present, unlike other empty parameters. */
 function queryAnswer({ query, url }: FastifyRequest<{ Querystring: CallbackAnswer }>): CallbackAnswer {
   return { ...query, iss: parametersOf(url).get('iss') ?? undefined }
 }
 
-/** Programs disagree on which value of a repeated parameter counts (RFC 6749, 3.1). A form body has been judged before. */
+/** Rejects repeated parameters, because programs use different values of them (RFC 6749, 3.1). Forms are checked earlier. */
 function requireDistinct(url: string): void {
   const names = [...parametersOf(url).keys()].filter((name) => Object.hasOwn(CallbackAnswer.shape, name))
   if (new Set(names).size < names.length) throw answerRepeated()
@@ -150,7 +150,7 @@ function parametersOf(url: string): URLSearchParams {
   return new URLSearchParams(url.split('?', 2)[1])
 }
 
-/** Returns the address to which the browser goes after a flow. */
+/** Returns the URL of the redirect after a flow. */
 function addressAfter(
   { config }: Pick<CallbackDeps, 'config'>,
   finished: FinishedAuthorization,

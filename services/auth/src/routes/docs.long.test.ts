@@ -7,7 +7,7 @@ import { z } from 'zod'
 import { openTestApp } from '../../test/auth-app.ts'
 import { errorBody } from '../../test/bodies.ts'
 
-/** The levels of a line that asks nobody to act. */
+/** Log levels that need no action by the operator. */
 const QUIET = ['info', 'warn']
 const folder = mkdtempSync(join(tmpdir(), 'docs-'))
 const log = createLogger({ level: 'debug', file: join(folder, 'log'), stdout: false })
@@ -61,7 +61,7 @@ it.each([
   await open.app.inject({ method: 'HEAD', url, headers })
   await open.app.inject({ url, headers: { ...headers, 'if-none-match': answered.etag ?? '"none"' } })
   const lines = (await logLines()).slice(before)
-  // A path that is not there is a warning: / for programs, and /metrics, which has an address of its own.
+  // Unknown paths log warnings: `/` for programs, and `/metrics`, which has a separate address.
   expect(lines.map(({ level, msg }) => [msg, QUIET.includes(level)])).toEqual(
     Array.from({ length: 4 }, () => ['request', true]),
   )

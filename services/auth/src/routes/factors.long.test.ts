@@ -60,7 +60,7 @@ describe('POST /factors', () => {
     expect(Object.keys(answer.json())).toEqual(['id', 'type', 'friendly_name', 'totp'])
     expect(answer.headers['cache-control']).toBe('no-store')
     expect(await actionsOf(user.id)).toEqual(['login', 'factor_in_progress'])
-    // An unverified factor is listed and does not step a session up.
+    // An unverified factor is listed, but does not step up a session.
     expect(await factorsOf(headers)).toEqual([
       factorBody({ id: answer.json().id, status: 'unverified', friendly_name: 'my app' }),
     ])
@@ -81,7 +81,7 @@ describe('POST /factors', () => {
     const answer = await enrol({ factor_type: 'phone', phone: '+1 415 555 0100' }, headers)
     const id = expect.any(String)
     expect(statusAndBody(answer)).toEqual([200, { id, type: 'phone', friendly_name: '', phone: '14155550100' }])
-    // Enrolling again replaces an unverified factor.
+    // A second enrolment replaces an unverified factor.
     const again = await enrol({ factor_type: 'phone', phone: '14155550100' }, headers)
     expect(statusAndBody(again)).toEqual([200, { ...answer.json(), id }])
     expect(await factorsOf(headers)).toEqual([
@@ -116,7 +116,7 @@ describe('POST /factors', () => {
     await expectEnrolFailure({ factor_type: 'totp', friendly_name: 'x'.repeat(121) }, headers, bad(name))
     const issuer = 'issuer may not be longer than 64 characters'
     await expectEnrolFailure({ factor_type: 'totp', issuer: 'x'.repeat(65) }, headers, bad(issuer))
-    // The longest issuer and the longest email still fit the QR code.
+    // The longest issuer and the longest email still fit into the QR code.
     const email = `${'#'.repeat(253)}@a`
     await test.deps.db.updateTable('users').set({ email }).where('id', '=', user.id).execute()
     const wanted = { factor_type: 'totp', issuer: '😀'.repeat(64), friendly_name: '😀'.repeat(120) }
@@ -221,7 +221,7 @@ describe('POST /factors', () => {
     const signedIn = await createSignedIn(test)
     const planted = await enrolApp(test, signedIn.headers, 'planted')
     const { user } = signedIn
-    // The factor has another type, since verifying removes unverified factors of the same type.
+    // Use another type, because verifying a factor deletes unverified factors of the same type.
     const values = { user_id: user.id, factor_type: 'phone', phone: '14155550100', status: 'verified' }
     await test.deps.db.insertInto('mfa_factors').values(factorRow(values)).execute()
     const later = await signIn(test, signedIn)

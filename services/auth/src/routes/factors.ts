@@ -96,7 +96,7 @@ function parseFactor(body: z.output<typeof EnrolBody>): NewFactor {
 
 /** Limits the issuer to a length that fits into a QR code. */
 function readIssuer({ config }: { readonly config: AuthConfig }, issuer: string | undefined): string {
-  // Without its port.
+  // The default is the host name, without the port.
   if (!issuer) return new URL(config.signup.redirects.siteUrl).hostname
   if ([...issuer].length <= ISSUER_LENGTH_MAX) return issuer
   throw issuerTooLong({ max: ISSUER_LENGTH_MAX })

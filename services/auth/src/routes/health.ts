@@ -5,7 +5,7 @@ import { SUPABASE_AUTH_VERSION, VERSION } from '../version.ts'
 
 const HealthAnswer = z.object({ version: z.string(), name: z.string(), description: z.string() })
 
-/** `GET /health`: the process answers. It asks nothing of the database. */
+/** `GET /health`: reports that the process answers. It does not query the database. */
 export const healthRoutes: FastifyPluginAsyncZod = async (app) => {
   const name = app.deps.config.compatibility.healthName
   const answer = {

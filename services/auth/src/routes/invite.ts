@@ -17,7 +17,7 @@ const InviteBody = z
   })
   .meta(needs('email'))
 
-/** `POST /invite`: makes a user for an admin, and mails the invitation. */
+/** `POST /invite`: creates a user for an admin and mails the invitation. */
 export const inviteRoutes: FastifyPluginAsyncZod = async (app) => {
   const { deps } = app
   app.post(

@@ -18,7 +18,7 @@ const MagicLinkBody = z
   })
   .meta({ ...needs('email'), ...PKCE_TOGETHER })
 
-/** `POST /magiclink`: what `POST /otp` does with an email. */
+/** `POST /magiclink`: the same as `POST /otp` with an email. */
 export const magiclinkRoutes: FastifyPluginAsyncZod = async (app) => {
   const { deps } = app
   app.post(

@@ -76,7 +76,7 @@ describe('POST /otp with a phone', () => {
     const { user } = await createSignedUp(deps, { phone, phone_confirmed_at: clock.now() })
     const answer = await ask({ phone: `+${phone}` })
     expect([answer.statusCode, answer.json()]).toEqual([200, {}])
-    // The request itself has sent the SMS.
+    // The request itself sends the SMS, without a job.
     const { code } = await sms.read(phone)
     const verified = await verify({ type: 'sms', phone, token: code })
     expect(verified.json()).toEqual(

@@ -27,7 +27,7 @@ const OtpBody = z
     oneOf: [{ ...withTexts(['email'], ['phone', 'channel']), ...PKCE_TOGETHER }, withTexts(['phone'], ['email'])],
   })
 
-/** `POST /otp`: sends a link and a code by mail, or a code by SMS, to sign in with. */
+/** `POST /otp`: sends a link and a code by mail, or a code by SMS, for a sign-in. */
 export const otpRoutes: FastifyPluginAsyncZod = async (app) => {
   const { deps } = app
   app.post(

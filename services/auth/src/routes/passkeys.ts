@@ -13,7 +13,7 @@ import { deleteOwnPasskey, listOwnPasskeys, renameOwnPasskey } from '../use-case
 const NameBody = z.object({ friendly_name: friendlyNameField.meta({ minLength: 1 }) }).meta(needs('friendly_name'))
 const PasskeyPath = z.object({ passkeyId: idField })
 
-/** `GET /passkeys`, `PATCH` and `DELETE /passkeys/{passkey_id}`: the caller's own. */
+/** `GET /passkeys`, `PATCH` and `DELETE /passkeys/{passkey_id}`: manage the caller's own passkeys. */
 export const passkeysRoutes: FastifyPluginAsyncZod = async (app) => {
   const { deps } = app
   await app.register(noStore)

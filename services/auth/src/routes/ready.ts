@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { errorAnswers } from '../error-body.ts'
 import { notReady } from '../errors.ts'
 
-/** `GET /ready`: whether the process should get requests. */
+/** `GET /ready`: says whether the process is ready for requests. */
 export const readyRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get(
     '/ready',

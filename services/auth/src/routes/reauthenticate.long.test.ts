@@ -33,7 +33,7 @@ const expectPutFailure = (payload: object, headers: Headers, failure: Failure) =
 const expectFailure = (headers: Headers, failure: Failure) =>
   failWith(test, { method: 'GET', url: '/reauthenticate', headers }, failure)
 
-/** Signs a user in this many milliseconds before the tests' clock. */
+/** Signs a user in and moves the session this many milliseconds before the tests' clock. */
 async function signedInAgo(ms: number, user?: SignedIn): Promise<SignedIn> {
   const signedIn = user ? await signIn(test, user) : await createSignedIn(test)
   const created_at = new Date(test.clock.now().getTime() - ms)
@@ -132,7 +132,7 @@ describe('GET /reauthenticate', () => {
       const answers = await Promise.all([ask(headers), signUp(), ask(headers), signUp(), ask(headers), signUp()])
       const statuses = answers.map(({ statusCode }) => statusCode)
       const asked = statuses.filter((_status, at) => at % 2 === 0)
-      // One of the six takes the interval. Where it is a sign-up, every request for a nonce is within the interval.
+      // Only the first of the six requests may send a message. If it is a sign-up, all requests for a nonce are refused.
       expect([
         [200, 429, 429],
         [429, 429, 429],
@@ -180,7 +180,7 @@ describe('PUT /user with a password, where it needs reauthentication', () => {
       old.headers,
       NOT_VALID,
     )
-    // A refused password uses up neither the nonce nor an attempt.
+    // A refused password uses up neither the nonce nor a code attempt.
     const same = 'New password should be different from the old password.'
     await expectPutFailure({ password: old.password, nonce }, old.headers, [422, 'same_password', same])
     expectUser(

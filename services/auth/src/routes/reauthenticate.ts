@@ -4,14 +4,14 @@ import { SentMessageAnswer, showMessageId } from '../messages/message-record.ts'
 import { authenticate } from '../plugins/authenticate.ts'
 import { reauthenticate } from '../use-cases/reauthenticate.ts'
 
-/** `GET /reauthenticate`: sends the caller the code that a change of password needs. */
+/** `GET /reauthenticate`: sends the caller the nonce for a change of password. */
 export const reauthenticateRoutes: FastifyPluginAsyncZod = async (app) => {
   await app.register(authenticate)
 
   app.get(
     '/reauthenticate',
     {
-      // No HEAD, because the request sends a message.
+      // Register no HEAD route, because the request sends a message.
       exposeHeadRoute: false,
       schema: {
         operationId: 'reauthenticate',

@@ -186,7 +186,7 @@ describe('POST /resend under settings', () => {
     const signUp = async (email: string) => outcomeOf(await open.post('/signup', { email, password: 'correct horse' }))
     const limited = [429, errorBody(429, 'over_email_send_rate_limit', 'email rate limit exceeded')]
     expect(await signUp('a@example.com')).toBe(200)
-    // The first of two mails is counted, and returned with the refusal.
+    // An address change sends two mails. When the second mail is refused, the count of the first mail is undone.
     expect(await resendChange('b@example.com')).toEqual(limited)
     expect([await signUp('c@example.com'), await signUp('d@example.com')]).toEqual([200, limited])
     await open.close()
@@ -207,7 +207,7 @@ describe('POST /resend under settings', () => {
     const open = await openTestApp({
       settings: { AUTH_EXTERNAL_PHONE_ENABLED: 'true', AUTH_SMS_TEST_OTP: `${phone}:${code}` },
     })
-    // No worker runs here, so queued jobs stay undone.
+    // This process has no worker, so queued jobs are not carried out.
     const post = (url: string, payload: object) => open.app.inject({ method: 'POST', url, payload })
     await post('/otp', { phone })
     open.clock.advance(60_000)

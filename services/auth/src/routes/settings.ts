@@ -19,10 +19,10 @@ const SettingsAnswer = z.object({
   passkeys_enabled: z.boolean(),
 })
 
-/** The providers that only supabase/auth lists. Nobody can sign in there by this service. */
+/** Providers that only supabase/auth supports. This service lists them as disabled. */
 const OTHER_PROVIDERS = ['fly', 'kakao', 'linkedin_oidc', 'slack_oidc', 'zoom'] as const
 
-/** `GET /settings`: the settings that a sign-in form needs. */
+/** `GET /settings`: the settings that are necessary for a sign-in form. */
 export const settingsRoutes: FastifyPluginAsyncZod = async (app) => {
   const settings = viewSettings(app.deps.config)
   app.get(

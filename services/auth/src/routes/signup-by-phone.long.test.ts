@@ -103,7 +103,7 @@ describe('POST /signup by phone', () => {
     expectSession(await verify('14155550101', code), phoneBody('14155550101'))
     const login = (secret: string) =>
       main.post('/token?grant_type=password', { phone: '14155550101', password: secret })
-    // The password is that of the signup whose code was used.
+    // The valid password is that of the sign-up whose code was used.
     expectSession(await login('another one'), phoneBody('14155550101'))
     expect(statusAndBody(await login(password))).toEqual(wrongPassword)
     clock.advance(60_000)

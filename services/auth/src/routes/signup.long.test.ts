@@ -318,7 +318,7 @@ describe('POST /signup with MAILER_AUTOCONFIRM', () => {
       const answer = await open.post('/signup', { email, password })
       expect(statusAndBody(answer)).toEqual([200, { ...sessionBody(user), ...user }])
     }
-    // None of these signups has used up a mail of the limit.
+    // None of these sign-ups has counted against the limit of mails.
     expect(statusAndBody(await open.post('/recover', { email: 'a@example.com' }))).toEqual([200, {}])
     await open.close()
   })

@@ -37,12 +37,12 @@ const SignUpBody = z
     ],
   })
 
-/** A session and its user in one (reference: POST /signup). */
+/** A session and its user in one object (reference: POST /signup). */
 const SignedIn = z.object({ ...SessionView.shape, ...UserView.shape })
 
 type SignedIn = z.output<typeof SignedIn>
 
-/** `POST /signup`: by email or phone, or anonymously where neither is given. */
+/** `POST /signup`: signs up by email or phone, or anonymously if the body contains neither. */
 export const signupRoutes: FastifyPluginAsyncZod = async (app) => {
   const { deps } = app
   app.post(

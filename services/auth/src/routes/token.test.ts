@@ -21,7 +21,7 @@ beforeAll(async () => {
     settings: {
       AUTH_JWT_ALLOWED_AUDIENCES: 'elsewhere',
       AUTH_EXTERNAL_PHONE_ENABLED: 'true',
-      // Behind one proxy. The requests carry no X-Real-Ip, so the request limits count none of them.
+      // One trusted proxy. The requests have no `X-Real-Ip` header, so the request limits do not count them.
       AUTH_TRUSTED_PROXIES: '1',
       AUTH_RATE_LIMIT_HEADER: 'X-Real-Ip',
     },
@@ -47,7 +47,7 @@ async function ask(grant: string, payload: Body | string, headers: Record<string
   return { status: answer.statusCode, body: answer.json(), headers: answer.headers }
 }
 
-/** Both bodies of an error of /token. */
+/** The two forms of the body of an error of `/token`. */
 const failure = (status: number, code: string, text: string, error: string) => ({
   status,
   plain: { code: status, error_code: code, msg: text, error, error_description: text },
@@ -67,7 +67,6 @@ async function expectFailure(grant: string, payload: Body | string, expected: Re
 
 const claimsOf = (token: string) => JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString())
 
-/** The whole body of a session of a user. */
 function sessionOf({ user, email }: SignedUp) {
   return {
     access_token: expect.stringMatching(/^[\w-]+\.[\w-]+\.[\w-]+$/),

@@ -26,7 +26,7 @@ const TokenQuery = z.object({
     .meta({ enum: GRANT_TYPES, description: 'The way in which tokens are asked for. May stand in the body of a form' }),
 })
 
-/** The members of the grant `id_token`. */
+/** The fields of the grant `id_token`. */
 const idTokenFields = {
   id_token: z.string().optional(),
   provider: z.string().optional().meta({
@@ -85,7 +85,7 @@ const TokenAnswer = SessionView.extend({
   provider_refresh_token: z.string().optional(),
 })
 
-/** `POST /token`: a session by `grant_type`: for a password, a refresh token, an id_token or an auth code. */
+/** `POST /token`: exchanges a password, a refresh token, an id_token or an auth code for a session. */
 export const tokenRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post(
     '/token',
@@ -113,7 +113,7 @@ export const tokenRoutes: FastifyPluginAsyncZod = async (app) => {
       const grantType = readGrantType(request)
       const grant = grants.get(grantType)
       if (grant === undefined) throw unsupportedGrantType()
-      // Only known grants are logged: any other text comes from the client, has any length and may be a secret.
+      // Log only known grants. Any other text comes from the client, has any length and may contain a secret.
       request.logFields = { ...request.logFields, grant_type: grantType }
       return grant(app.deps, request, reply)
     },
@@ -127,7 +127,6 @@ interface TokenRequest extends FastifyRequest {
 
 type GrantDeps = GrantPasswordDeps & GrantRefreshTokenDeps & GrantAuthCodeDeps & GrantIdTokenDeps & RequestContextDeps
 
-/** Reads the parameters of one grant from a request, and grants it. */
 type GrantByRequest = (deps: GrantDeps, request: TokenRequest, reply: FastifyReply) => Promise<SessionView>
 
 const grants: ReadonlyMap<string | undefined, GrantByRequest> = new Map<string, GrantByRequest>([
@@ -173,7 +172,7 @@ async function grantByIdToken(deps: GrantDeps, request: TokenRequest, reply: Fas
   return grantIdToken(deps, { idToken, provider, issuer, clientId, accessToken, nonce, linkTo, context })
 }
 
-/** The grant that a request asks for: in the query, or in a form body. */
+/** The requested grant, from the query or a form body. */
 function readGrantType({ query, body }: Pick<TokenRequest, 'query' | 'body'>): string | undefined {
   return query.grant_type ?? body?.grant_type
 }

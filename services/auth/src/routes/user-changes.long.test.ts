@@ -92,7 +92,7 @@ describe('PUT /user', () => {
     const admin = await createSignedIn(test, { role: 'supabase_admin' })
     const { body } = await put({ app_metadata: { plan: 'pro' } }, admin.headers)
     expect(body.app_metadata).toEqual({ plan: 'pro', provider: 'email', providers: ['email'] })
-    // The token may have an outdated role.
+    // The role in the token may be outdated.
     await test.deps.db.updateTable('users').set({ role: 'authenticated' }).where('id', '=', admin.user.id).execute()
     await expectFailure({ app_metadata: { plan: 'max' } }, admin.headers, [
       403,
@@ -274,7 +274,7 @@ describe('PUT /user with a password', () => {
     }
     expect(await put({ data: { x: 1 }, email: user.email }, headers)).toEqual({ status: 200, body: changed })
     await test.deps.db.updateTable('sessions').set({ aal: 'aal2' }).where('id', '=', sessionId).execute()
-    // An earlier token has aal1, although its session has been stepped up since.
+    // The older token has aal1, although its session has been stepped up since.
     await expectFailure({ password: 'another horse' }, headers, [401, 'insufficient_aal', text])
     const refreshed = await test.post('/token?grant_type=refresh_token', { refresh_token: refreshToken })
     const steppedUp = { authorization: `Bearer ${refreshed.json().access_token}` }

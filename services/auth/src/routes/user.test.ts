@@ -29,7 +29,6 @@ async function getUser(authorization: string | undefined, headers: Record<string
   return { status: answer.statusCode, body: answer.json(), headers: answer.headers }
 }
 
-/** Status, code and text of an error. */
 type Failure = readonly [status: number, code: string, text: string]
 
 async function expectFailure(authorization: string | undefined, [status, code, text]: Failure, on = test) {
@@ -42,7 +41,7 @@ async function expectFailure(authorization: string | undefined, [status, code, t
   expect({ status: versioned.status, body: versioned.body }).toEqual({ status, body: { code, message: text } })
 }
 
-/** A token with any claims, signed with the secret of the tests. */
+/** Returns a token with any claims, signed with the secret of the tests. */
 function forge(claims: Readonly<Record<string, unknown>>): string {
   const part = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url')
   const data = `${part({ alg: 'HS256', typ: 'JWT' })}.${part(claims)}`

@@ -47,7 +47,7 @@ const UserBody = z
     allOf: [{ if: withTexts(['phone']), then: withChannel(withTexts([])) }],
   })
 
-/** `GET /user`, `PUT /user`: the caller's own record. New addresses have to be confirmed. */
+/** `GET /user`, `PUT /user`: the caller's own record. New addresses must be confirmed. */
 export const userRoutes: FastifyPluginAsyncZod = async (app) => {
   const { deps } = app
   await app.register(noStore)
@@ -92,7 +92,7 @@ export const userRoutes: FastifyPluginAsyncZod = async (app) => {
   )
 }
 
-/** Checks each field by itself. Empty texts count as absent. */
+/** Checks each field separately. Empty strings count as absent. */
 function parseChanges({ config }: { readonly config: AuthConfig }, body: z.output<typeof UserBody>): OwnChanges {
   return {
     ...parseAddresses(config, body),

@@ -13,17 +13,17 @@ const CLIENTS = 100
 
 afterAll(() => main.close())
 
-/** A user who has been sent a link and a code. */
+/** Creates a user and sends them a link and a code. */
 async function newMail(pkce = {}) {
   const { user, email } = await createSignedUp(deps)
   await main.post('/recover', { email, ...pkce })
   return { user, email, ...(await main.readMail(email)) }
 }
 
-/** Opens connections, so that the first attempts, of which some are compared, run at the same time. */
+/** Opens connections first, so that the first attempts are compared concurrently. */
 const openConnections = () =>
   Promise.all(Array.from({ length: 20 }, () => deps.db.selectFrom('users').select('id').limit(1).execute()))
-/** @param index of the client; each has an address of its own */
+/** @param index of the client, from which its IP address is derived */
 const attempt = (email: string, token: string, index: number) =>
   app.inject({
     method: 'POST',
@@ -138,7 +138,7 @@ describe('POST /verify while its pending sign-up signs up', () => {
     }
     const allowed = ['200: 1 user, confirmed, 1', '403: 1 user, unconfirmed, 0']
     for (const outcome of outcomes) expect(allowed).toContain(outcome)
-    // Through PgBouncer the queue learns of a mail only by its poll, every two seconds.
+    // Behind PgBouncer, the queue notices a mail only by polling every two seconds.
   })
 })
 

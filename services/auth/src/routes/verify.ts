@@ -69,13 +69,13 @@ const RedirectAnswer = z.undefined().describe('A redirect with the session, an a
 
 const HALF_DONE: z.output<typeof HalfDoneAnswer> = { msg: OTHER_ADDRESS_LEFT, code: '200' }
 
-/** `GET /verify`: a mail's link, which ends in a redirect. `POST /verify`: a code or a link's token, for a session. */
+/** `GET /verify`: follows a mail's link and redirects. `POST /verify`: exchanges a code or a link token for a session. */
 export const verifyRoutes: FastifyPluginAsyncZod = async (app) => {
   const { deps } = app
   const { linkMode } = deps.config.mail
   app.get(
     '/verify',
-    // No HEAD, because a mail scanner must not use the link up.
+    // Register no HEAD route, because a mail scanner must not use up the link.
     {
       exposeHeadRoute: false,
       config: { rateBucket: 'verify' },
@@ -125,7 +125,7 @@ export const verifyRoutes: FastifyPluginAsyncZod = async (app) => {
   )
 }
 
-/** The session, with the type of its message where the profile shows it (reference: POST /verify). */
+/** The session, with the type of its message if the profile shows it (reference: POST /verify). */
 function viewVerified(
   { compatibility }: Pick<AuthConfig, 'compatibility'>,
   { session, type }: VerifiedSession,
@@ -133,7 +133,7 @@ function viewVerified(
   return type !== undefined && compatibility.showVerifiedType ? { ...session, type } : session
 }
 
-/** The page of a link of which a part is missing. The page cannot know who was sent the link. */
+/** The page for a link with a missing part. The service cannot know to whom the link was sent. */
 const damagedLink = renderFrontPage({
   title: 'This link is damaged',
   about:
@@ -141,7 +141,7 @@ const damagedLink = renderFrontPage({
   groups: [],
 })
 
-/** Answers a browser by a page where its link is damaged, and otherwise as everywhere. */
+/** Shows a page if a browser follows a damaged link. Throws all other errors as other routes do. */
 function showDamage(thrown: Error, request: FastifyRequest, reply: FastifyReply): void {
   const isDamaged = toHttpError(errorVocabulary, thrown, request).status === 400 && !isPrefetch(request.headers)
   if (!isDamaged || !wantsPage(request.headers.accept)) throw thrown
@@ -149,7 +149,7 @@ function showDamage(thrown: Error, request: FastifyRequest, reply: FastifyReply)
   reply.code(400).headers(damagedLink.headers).send(damagedLink.html)
 }
 
-/** Shows the page whose button uses the link. Opening the page does not use the link up. */
+/** Shows a page with a button that uses the link. Opening the page does not use up the link. */
 async function showPage(deps: FollowDeps, request: FastifyRequest, reply: FastifyReply, fields: VerifyFields) {
   const { redirectTo } = await readContext(deps, request, reply)
   const { html, policy } = confirmationPage({ ...parseLink(fields), redirectTo })
@@ -159,7 +159,7 @@ async function showPage(deps: FollowDeps, request: FastifyRequest, reply: Fastif
 
 type FollowDeps = FollowLinkDeps & RequestContextDeps
 
-/** Follows a link and redirects the browser, with the session, an auth code or the error. */
+/** Follows a link. Redirects the browser with the session, an auth code or an error. */
 async function redirectByLink(deps: FollowDeps, request: FastifyRequest, reply: FastifyReply, fields: VerifyFields) {
   const link = parseLink(fields)
   const context = await readContext(deps, request, reply, fields.redirect_to)

@@ -2,7 +2,7 @@ import { MIGRATIONS, migratorTable } from '@trestle/database/names.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type QueryExecutorProvider, type RawBuilder, sql } from 'kysely'
 
-/** @throws Error, with advice, if a pooler has dropped the search path of a connection */
+/** @throws Error, with advice, if a pooler has dropped the search path of the connection */
 export async function requireFixedPath(db: QueryExecutorProvider): Promise<void> {
   const { rows } = await sql<{ search_path: string }>`SHOW search_path`.execute(db)
   const path = rows[0]?.search_path
@@ -10,14 +10,14 @@ export async function requireFixedPath(db: QueryExecutorProvider): Promise<void>
     throw new Error(`the search path is ${path}, not pg_catalog: connect to PostgreSQL itself, not through a pooler`)
 }
 
-/** Whether a schema has a table or a view of a name. */
+/** Whether a schema has a table or a view with a name. */
 export async function hasRelation(db: QueryExecutorProvider, schema: string, name: string): Promise<boolean> {
   const { rows } = await sql<{ exists: boolean }>`
     SELECT to_regclass(pg_catalog.format('%I.%I', ${schema}::text, ${name}::text)) IS NOT NULL AS "exists"`.execute(db)
   return rows[0]?.exists === true
 }
 
-/** The names of the columns of a table; none where there is no such table. */
+/** The names of the columns of a table. Empty if the table does not exist. */
 export async function readColumns(
   db: QueryExecutorProvider,
   schema: string,
@@ -32,10 +32,10 @@ export async function readColumns(
 }
 
 /**
- * A role that may create schemas can make one of a name that an adoption or an import uses. Reading a view there would run code
- * of its owner with the rights of the reader.
- * @param owner the owner that they must have; by default the user @returns the reasons why some of these schemas are not used,
- * with advice; empty if all belong to the owner or are absent
+ * Lists schemas of other owners. A role that may create schemas could create one with a name that an adoption or an import uses.
+ * Reading a view there would run that role's code with the rights of the reader.
+ * @param owner the required owner, by default the current user
+ * @returns for each schema why it is not used, with advice; empty if all belong to the owner or do not exist
  */
 export async function listForeignSchemas(
   db: QueryExecutorProvider,
@@ -56,20 +56,20 @@ export async function listForeignSchemas(
   return [...new Set(reasons)]
 }
 
-/** @throws Error, with advice, if one of the schemas is there and belongs to another role */
+/** @throws Error, with advice, if one of the schemas exists and belongs to another role */
 export async function requireOwnSchemas(db: QueryExecutorProvider, schemas: readonly string[]): Promise<void> {
   const reasons = await listForeignSchemas(db, schemas)
   if (reasons.length > 0) throw new Error(reasons.join('\n'))
 }
 
 /**
- * Makes a schema, unless it is there, and revokes the rights that default privileges of the database have given to others on it.
- * Its tables have no row level security: without a right on the schema, nobody reads or writes them.
+ * Creates a schema, unless it exists, and revokes the rights on it that default privileges of the database have granted to
+ * others. Its tables have no row level security. Without a right on the schema, no role can read or write them.
  */
 export async function createOwnSchema(db: QueryExecutorProvider, schema: string): Promise<void> {
   const { rows: before } = await sql`SELECT FROM pg_namespace WHERE nspname = ${schema}`.execute(db)
   if (before.length > 0) return
-  // Another role may make it meanwhile, and keeps its rights.
+  // Another role may create the schema at the same time. It then keeps its rights.
   await sql`CREATE SCHEMA IF NOT EXISTS ${sql.id(schema)}`.execute(db)
   const { rows } = await sql<{ role: string | null }>`
     SELECT DISTINCT r.rolname AS role FROM pg_namespace n CROSS JOIN aclexplode(n.nspacl) a LEFT JOIN pg_roles r ON r.oid = a.grantee
@@ -79,8 +79,8 @@ export async function createOwnSchema(db: QueryExecutorProvider, schema: string)
 }
 
 /**
- * The schema of the job queue must belong to the owner of this service's tables, or not exist. The owner may be another role than
- * the user: the service works with the rights of a role.
+ * Requires that the schema of the job queue does not exist or belongs to the owner of this service's tables. That owner may
+ * differ from the current user, because the service works with the rights of a role.
  * @throws Error, with advice, if it belongs to another role
  */
 export async function requireOwnJobSchema(db: QueryExecutorProvider, names: Names): Promise<void> {
@@ -92,10 +92,10 @@ export async function requireOwnJobSchema(db: QueryExecutorProvider, names: Name
 }
 
 /**
- * A role that may create functions in the schema of the tables could make a function that PostgreSQL prefers to its own. The
- * service looks for names there (`openAuthDatabase`). A role that may make triggers on `users`, or owns the schema, can run code
- * with the rights of the service too.
- * @returns a line for each right or object of others there, with advice
+ * Lists rights and objects of other roles in the schema of the tables, in which the service looks up names (`openAuthDatabase`).
+ * A role that may create functions there could create a function that PostgreSQL prefers to its own. A role that owns the schema
+ * or may create triggers on `users` can also run code with the rights of the service.
+ * @returns a line for each right or object, with advice
  */
 export async function listStrangers(db: QueryExecutorProvider, { schema, prefix }: Names): Promise<readonly string[]> {
   const { rows } = await sql<{ role: string | null; object: string | null; owner: string }>`
@@ -116,17 +116,17 @@ export async function listStrangers(db: QueryExecutorProvider, { schema, prefix 
   )
 }
 
-/** @throws Error, with advice, if others could create functions in the schema of the tables */
+/** @throws Error, with advice, if another role could create functions in the schema of the tables */
 export async function requireNoStrangers(db: QueryExecutorProvider, names: Names): Promise<void> {
   const reasons = await listStrangers(db, names)
   if (reasons.length > 0) throw new Error(reasons.join('\n'))
 }
 
 /**
- * Runs statements that fire triggers of applications on the tables of this service. They run under the search path of the
- * service, so that the triggers find the same objects as later. Where others could put functions there, the path stays: undo may
- * be the way out of that. Triggers that wait for the commit run at the end, since a table with waiting triggers cannot be
- * altered.
+ * Runs statements that fire triggers of applications on this service's tables, with the search path of the service. So the
+ * triggers find the same objects as later. If other roles could create functions in that schema, the path stays unchanged,
+ * because undo may be the way out of that. Triggers that wait for the commit run at the end, because a table with waiting
+ * triggers cannot be altered.
  */
 export async function underPathOfTriggers<T>(
   trx: QueryExecutorProvider,
@@ -141,16 +141,16 @@ export async function underPathOfTriggers<T>(
   return result
 }
 
-/** The functions of triggers that look for names in the search path of the statement, and the search path of the old service. */
+/** Trigger functions that look up names in the search path of the statement, and the search path of the old service. */
 export interface OpenTriggers {
   readonly path: string
   readonly functions: readonly string[]
 }
 
 /**
- * The functions of triggers on the tables of a schema that have no search path of their own. The service gives them its own path
- * (`openAuthDatabase`), which Supabase sets for the owner of the tables.
- * @returns none where the owner's path leads to no other schema
+ * Lists trigger functions on the tables of a schema that set no search path. The service gives them its own path
+ * (`openAuthDatabase`). Supabase sets a path for the owner of the tables.
+ * @returns no functions if the owner's path contains no other schema
  */
 export async function listOpenTriggers(db: QueryExecutorProvider, { schema }: Names): Promise<OpenTriggers> {
   const { rows: paths } = await sql<{ path: string }>`
@@ -176,12 +176,12 @@ export async function listOpenTriggers(db: QueryExecutorProvider, { schema }: Na
   return { path, functions: rows.map(({ name }) => name) }
 }
 
-/** The text that may stand around the dot of a name: spaces and comments. */
+/** The text that may be around the dot of a name: white space and comments. */
 const GAP = String.raw`(\s|--[^\n]*\n|/[*]([^*]|[*]+[^*/])*[*]+/)*`
 
 /**
- * Finds the functions `f` that name a table of `moving` in a body that PostgreSQL parses at each call. The name has its schema,
- * in quotes or without, or stands alone where the schema is in a search path of the function's own.
+ * Finds functions `f` whose body, which PostgreSQL parses at each call, names a table of `moving`. The name is qualified with the
+ * schema, with or without quotes. It may be unqualified if the function sets a search path that contains the schema.
  */
 export function namedIn(schema: string): RawBuilder<unknown> {
   const word = sql`regexp_replace(${schema}::text, '(\\W)', '\\\\\\1', 'g')`
@@ -192,9 +192,9 @@ export function namedIn(schema: string): RawBuilder<unknown> {
 }
 
 /**
- * Drops tables and functions, then their schema, and does nothing where there is no such schema. Nothing is dropped with CASCADE,
- * which would silently drop objects of applications there and dependent objects, such as a policy that hides rows.
- * @throws DatabaseError (2BP01) if another object is in the schema, or depends on it
+ * Drops tables and functions, then their schema. Does nothing if the schema does not exist. Nothing is dropped with CASCADE,
+ * which would also drop objects of applications and dependent objects, such as a policy that hides rows.
+ * @throws DatabaseError (2BP01) if another object is in the schema or depends on it
  */
 export async function dropSchema(
   trx: QueryExecutorProvider,

@@ -8,7 +8,7 @@ const OWNER = 'existing_schema_owner'
 const READER = 'existing_schema_reader'
 const PASSWORD = 'existing_schema'
 
-/** Tables of the first versions of supabase/auth, with as many columns as matter here. */
+/** Tables of the first versions of supabase/auth, with only the columns that the tests need. */
 const TABLES = `
   CREATE TABLE auth.users (instance_id uuid, id uuid PRIMARY KEY, email varchar(255) UNIQUE, confirmed_at timestamptz);
   CREATE TABLE auth.refresh_tokens (id bigserial PRIMARY KEY, token varchar(255), user_id varchar(255));
@@ -36,7 +36,7 @@ async function run(url: string, text: string): Promise<readonly Record<string, u
 
 async function openDatabase(set: string): Promise<TemporaryDatabase> {
   const database = await createEmptyDatabase()
-  // The roles are dropped once no database has anything of theirs.
+  // The roles can be dropped when no database contains objects of them.
   onTestFinished(() => database.drop())
   await run(database.directUrl, set)
   return database
@@ -47,7 +47,7 @@ function migrate(url: string, namespace = '') {
   return migrateUp(migrateOptions({ database }))
 }
 
-/** The address of a database for the owner of the tables, who is no superuser. */
+/** The URL of a database for the owner of the tables, who is not a superuser. */
 function urlOfOwner({ directUrl }: TemporaryDatabase): string {
   return Object.assign(new URL(directUrl), { username: OWNER, password: PASSWORD }).href
 }
@@ -59,7 +59,7 @@ const listTables = (url: string) =>
     FROM pg_class WHERE relnamespace = 'auth'::regnamespace AND relkind = 'r' ORDER BY relname`,
   )
 
-/** The tables of supabase/auth that the service has too, in the order of their names. */
+/** The tables that supabase/auth and this service both have, sorted by name. */
 const SHARED = ['identities', 'mfa_amr_claims', 'mfa_factors', 'sessions', 'users']
 
 const AS_AT_BIRTH = `
@@ -82,7 +82,7 @@ describe('the first migration', () => {
     expect((await migrate(owner)).migrations).not.toEqual([])
     const tables = await listTables(superuser)
     expect(tables).toContainEqual({ name: 'refresh_tokens', owner: OWNER, isRead: false })
-    // What inserts users, such as a seed file, inserts identities too.
+    // A program that inserts users, such as a seed file, also inserts identities.
     expect(tables.filter(({ isRead }) => isRead)).toEqual(SHARED.map((name) => ({ name, owner: OWNER, isRead: true })))
     expect(tables.map(({ name }) => name)).not.toContain('instances')
     expect(tables.map(({ name }) => name)).not.toContain('schema_migrations')

@@ -4,24 +4,24 @@ import type { Names } from '@trestle/migrations/migration.ts'
 import { type Kysely, type QueryExecutorProvider, sql } from 'kysely'
 import { hasRelation } from './catalog.ts'
 
-/** The newest migration of a schema `auth` as the PostgreSQL image of Supabase makes it, before supabase/auth has run. */
+/** The newest migration in a schema `auth` that Supabase's PostgreSQL image creates, before supabase/auth has run. */
 const NEWEST_AT_BIRTH = '20180125194653'
 const TABLES_AT_BIRTH = ['audit_log_entries', 'instances', 'refresh_tokens', 'schema_migrations', 'users'] as const
 
-/** The tables of supabase/auth that this service has too. Its own first migrations made `users` alone of them. */
+/** The tables that supabase/auth and this service both have. Of these, supabase/auth's first migrations created only `users`. */
 const SHARED_TABLES = ['users', 'identities', 'sessions', 'mfa_factors', 'mfa_amr_claims'] as const
 
-/** Gives new tables the owners and rights of the tables before them. */
+/** Gives new tables the owners and rights of the dropped tables. */
 type Restore = (db: Kysely<unknown>) => Promise<void>
 
 /**
- * Looks at the schema before the first migration. Tables that nobody has used yet are dropped. The PostgreSQL image of Supabase
- * makes them and functions for the first versions of supabase/auth.
+ * Checks the schema before the first migration. Drops tables that were never used. Supabase's PostgreSQL image creates them, and
+ * functions, for the first versions of supabase/auth.
  * @returns a function that gives the new tables the owners and rights of the dropped tables
- * @throws Error when the schema belongs to supabase/auth, or has tables of others, or when the user may not create schemas
+ * @throws Error if the schema belongs to supabase/auth or has other tables, or if the user may not create schemas
  */
 export async function clearExistingSchema(db: Kysely<unknown>, names: Names): Promise<Restore> {
-  // With a prefix, the service's tables stand beside all others.
+  // With a prefix, the service's tables have other names than existing tables.
   const tables = names.prefix === '' ? await listForeignTables(db, names) : []
   if (tables.length > 0) await requireUnused(db, names, tables)
   await requireRightToCreate(db, names)
@@ -39,17 +39,17 @@ export async function belongsToUpstream(db: QueryExecutorProvider, names: Names)
   return version !== undefined && !(await isAsAtBirth(db, names, { tables, version }))
 }
 
-/** Whether supabase/auth has made tables of the schema: it is to be adopted, or is adopted. */
+/** Whether supabase/auth has created tables in the schema. It may be adopted already or not. */
 export async function hasUpstreamTables(db: QueryExecutorProvider, names: Names): Promise<boolean> {
   return names.prefix === '' && (await hasRelation(db, names.schema, 'schema_migrations'))
 }
 
-/** The table that an adoption changes last: the old service cannot serve from it afterwards. */
+/** The migration after which the old service cannot use the database. An adoption runs it last. */
 const CHANGED_BY_SWITCH = '0007-create-sessions'
 
 /**
- * An adoption makes the first tables while supabase/auth serves. Only the adoption may make the other tables, which have names of
- * tables of supabase/auth.
+ * An adoption creates the first tables while supabase/auth is running. Only the adoption may create the other tables, which have
+ * the same names as tables of supabase/auth.
  * @throws Error between `auth adopt --prepare` and `auth adopt`
  */
 export async function requireSwitched(db: Kysely<unknown>, names: Names): Promise<void> {
@@ -62,8 +62,7 @@ export async function requireSwitched(db: Kysely<unknown>, names: Names): Promis
 }
 
 /**
- * The tables of supabase/auth stay in an adopted schema, and the migrations that count them as theirs would drop
- * them with their users.
+ * Refuses to revert migrations in an adopted schema. They would drop the tables of supabase/auth with all users.
  * @throws Error once `auth adopt --prepare` or `auth adopt` has run
  */
 export async function requireNotAdopted(db: Kysely<unknown>, names: Names): Promise<void> {
@@ -79,15 +78,13 @@ export async function requireNotAdopted(db: Kysely<unknown>, names: Names): Prom
 }
 
 /**
- * The state of a schema without a record of its adoption: `prepared`: a prepared database was restored without the schema of the
- * record. `adopted`: `adopt --forget` has dropped the schema, or a restore lacks it. `own`: supabase/auth never used the
- * database.
+ * The state of a schema without a record of its adoption. `prepared`: a prepared database was restored without the schema of the
+ * record. `adopted`: `adopt --forget` has dropped that schema, or a restored database lacks it. `own`: supabase/auth never used
+ * the database.
  */
 type Unrecorded = 'nothing' | 'prepared' | 'adopted' | 'own'
 
-/**
- * Tells the states of a schema apart that has no record of an adoption. A table of a stranger is not read.
- */
+/** Finds the state of a schema without a record of an adoption. Ignores tables that other roles own. */
 export async function findUnrecorded(db: Kysely<unknown>, names: Names): Promise<Unrecorded> {
   if (!(await hasRelation(db, names.schema, migratorTable(names, MIGRATIONS)))) return 'nothing'
   const { rows } = await sql<{ name: string }>`
@@ -99,7 +96,7 @@ export async function findUnrecorded(db: Kysely<unknown>, names: Names): Promise
   return executed.some(({ name }) => name === CHANGED_BY_SWITCH) ? 'adopted' : 'prepared'
 }
 
-/** Why an adoption has nothing to do or to undo in a schema that is `adopted` without a record of it. */
+/** Explains why an adoption cannot be done or undone in a schema that is `adopted` without a record. */
 export function describeAdopted({ schema }: Names): string {
   return `the schema ${schema} is adopted for good: adopt --forget has dropped what undo needs, or the dump from which it was restored lacks the schema ${schema}_before_trestle. Start the service`
 }
@@ -113,7 +110,7 @@ async function requireUnused(db: Kysely<unknown>, names: Names, tables: readonly
     )
 }
 
-/** The job queue has a schema of its own. In older images of Supabase, the user of supabase/auth may not create one. */
+/** The job queue has its own schema. In older images of Supabase, the user of supabase/auth may not create it. */
 async function requireRightToCreate(db: Kysely<unknown>, { jobSchema }: Names): Promise<void> {
   const { rows } = await sql<{ statement: string }>`
     SELECT format('GRANT CREATE ON DATABASE %I TO %I', current_database(), current_user) AS statement
@@ -123,7 +120,7 @@ async function requireRightToCreate(db: Kysely<unknown>, { jobSchema }: Names): 
     throw new Error(`the schema ${jobSchema} cannot be created: as a superuser (supabase_admin), run ${statement}`)
 }
 
-/** The tables of the schema, without the tables of extensions and of other namespaces of this service. */
+/** The tables of the schema, except those of extensions and of other namespaces of this service. */
 async function listForeignTables(db: QueryExecutorProvider, { schema }: Names): Promise<readonly string[]> {
   const { rows } = await sql<{ name: string }>`
     SELECT relname AS name FROM pg_class c
@@ -140,7 +137,7 @@ function describeOthers({ schema }: Names, tables: readonly string[]): string {
   return `the schema ${schema} has tables of others (${listFirst(tables)}): name another schema by AUTH_DB_SCHEMA`
 }
 
-/** The newest migration of supabase/auth; undefined when the tables are not its own. */
+/** The newest migration of supabase/auth, or `undefined` if supabase/auth has not created the tables. */
 async function findUpstreamVersion(
   db: QueryExecutorProvider,
   { schema }: Names,
@@ -173,14 +170,14 @@ async function isAsAtBirth(
 interface TableRight {
   readonly table: string
   readonly owner: string
-  /** Null for the owner's own rights, which every new table has. */
+  /** `null` for the owner's rights, which every new table has. */
   readonly grantee: string | null
   readonly right: string | null
   readonly isGrantable: boolean | null
 }
 
 /**
- * The rights on `users` apply to every shared table: a program that inserts users, such as a seed file, inserts identities too.
+ * Applies the rights on `users` to every shared table. A program that inserts users, such as a seed file, inserts identities too.
  */
 async function readRights(
   db: Kysely<unknown>,
@@ -197,7 +194,7 @@ async function readRights(
   return rows
 }
 
-/** Grants before the owner changes, since only the owner may grant. */
+/** Grants the rights before it changes the owner, because only the owner may grant. */
 async function restoreRights(db: Kysely<unknown>, { schema }: Names, rights: readonly TableRight[]): Promise<void> {
   const { rows } = await sql<{ name: string; owner: string }>`
     SELECT relname AS name, pg_get_userbyid(relowner) AS owner FROM pg_class
@@ -215,10 +212,10 @@ async function restoreRights(db: Kysely<unknown>, { schema }: Names, rights: rea
   }
 }
 
-/** How many names a line of a command has. */
+/** The maximum number of names in a line of a command. */
 export const NAMED_MAX = 5
 
-/** Writes the first names, and how many more there are: `a, b, c, d, e and 3 more`. @param count of all */
+/** Formats the first names and the number of others: `a, b, c, d, e and 3 more`. @param count the number of all names */
 export function listFirst(names: readonly string[], count: number = names.length): string {
   const more = count > NAMED_MAX ? ` and ${count - NAMED_MAX} more` : ''
   return `${names.slice(0, NAMED_MAX).join(', ')}${more}`

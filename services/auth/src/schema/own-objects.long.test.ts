@@ -6,7 +6,7 @@ import { openImporting } from '../../test/adoption/imported-app.ts'
 import { runSql } from '../../test/adoption/restored-database.ts'
 import { migrateOptions } from '../migrations.ts'
 
-/** Grants that an installation may have made on tables to come, to no effect while their row level security hides the rows. */
+/** Possible grants of an installation on future tables. They have no effect while row level security hides the rows. */
 const GRANTS = `
   GRANT USAGE ON SCHEMA auth TO anon;
   ALTER DEFAULT PRIVILEGES FOR ROLE supabase_auth_admin IN SCHEMA auth GRANT ALL ON TABLES TO anon`
@@ -14,13 +14,13 @@ const TOKEN = `
   INSERT INTO auth.one_time_tokens (user_id, kind, relates_to, link_hash, expires_at)
   SELECT $1, 'recovery', $2, sha256('aaaa'), now() + interval '1 hour'`
 
-/** The same on every schema to come. */
+/** The same grants on all future schemas. */
 const WIDE_GRANTS = `
   ALTER DEFAULT PRIVILEGES FOR ROLE OWNER GRANT ALL ON TABLES TO anon;
   ALTER DEFAULT PRIVILEGES FOR ROLE OWNER GRANT USAGE ON SCHEMAS TO anon;
   ALTER DEFAULT PRIVILEGES FOR ROLE OWNER GRANT USAGE ON SCHEMAS TO PUBLIC`
 
-/** The schemas that a role of PostgREST may look into, beside the schema of the tables. */
+/** The schemas that a role of PostgREST may use, except the schema of the tables. */
 async function listReached(url: string): Promise<readonly unknown[]> {
   return runSql(
     url,
@@ -28,7 +28,7 @@ async function listReached(url: string): Promise<readonly unknown[]> {
   )
 }
 
-/** Runs a statement as a role of PostgREST. @returns its rows, or the error */
+/** Runs a statement as a role of PostgREST. @returns the rows or the error */
 async function runAsAnon({ database }: Restored, statement: string, values: readonly unknown[] = []) {
   const client = new pg.Client({ connectionString: database.superuserUrl })
   await client.connect()
@@ -42,7 +42,7 @@ async function runAsAnon({ database }: Restored, statement: string, values: read
   }
 }
 
-/** The tables and views of the schema whose rows a role of PostgREST sees, of those that have rows and that it may read. */
+/** The tables and views that a role of PostgREST may read and of which it sees at least one row. */
 async function listSeen(restored: Restored): Promise<readonly string[]> {
   const tables = await runSql<{ name: string }>(
     restored.database.superuserUrl,
@@ -79,7 +79,7 @@ it('a table that a later release makes in an adopted database is hidden too', as
   const { superuserUrl } = restored.database
   await runSql(superuserUrl, GRANTS)
   await adopt(restored)
-  // This is the state of a table that a later migration has just made.
+  // Simulates a table that a later migration has just created.
   await runSql(superuserUrl, 'ALTER TABLE auth.audit_log_entries DISABLE ROW LEVEL SECURITY')
   expect(await listSeen(restored)).toEqual(['audit_log_entries'])
   await migrateUp(migrateOptions(restored.deps.config))
@@ -121,7 +121,7 @@ it('a role of PostgREST reaches no table in the schemas of an adoption, an impor
   await runSql(superuserUrl, WIDE_GRANTS.replaceAll('OWNER', 'supabase_auth_admin'))
   await adopt(restored)
   expect(await listReached(superuserUrl)).toEqual([])
-  // Default privileges have granted the tables: it is the schema that keeps the role out.
+  // Default privileges have granted the tables, but the role cannot use them without a right on the schema.
   expect(
     await runSql(superuserUrl, "SELECT has_table_privilege('anon', 'auth_jobs.job', 'INSERT') AS granted"),
   ).toEqual([{ granted: true }])

@@ -5,15 +5,15 @@ import type { AuthTables } from '../database.ts'
 import { hasUpstreamTables } from './existing-schema.ts'
 
 /**
- * The tables that supabase/auth has too keep the privileges that it has granted. The view `user_factors` reads with the rights of
- * its reader.
+ * The tables that supabase/auth also has. They keep the privileges that supabase/auth has granted. The view `user_factors` reads
+ * with the rights of its reader.
  */
 type Shared = 'users' | 'identities' | 'sessions' | 'mfa_factors' | 'mfa_amr_claims' | 'user_factors'
 
-/** The counters of rate limits, which a library of its own reads and writes. */
+/** The counters of rate limits, which only a library reads and writes. */
 type Unqueried = 'rate_limits'
 
-/** The tables of this service that supabase/auth does not have. The type requires that none is missing. */
+/** The tables of this service that supabase/auth does not have. The type ensures that none is missing. */
 const OWN_TABLES: Readonly<Record<Exclude<keyof AuthTables, Shared> | Unqueried, true>> = {
   user_directory: true,
   one_time_tokens: true,
@@ -38,22 +38,21 @@ const OWN_TABLES: Readonly<Record<Exclude<keyof AuthTables, Shared> | Unqueried,
   rate_limits: true,
 }
 
-/** The names of the tables that supabase/auth does not have: this service's and the migrator's. */
+/** The names of the tables that supabase/auth does not have: those of this service and of the migrator. */
 export const ownTables: readonly string[] = [...Object.keys(OWN_TABLES), ...migratorTables]
 
-/** The trigger that notes sessions which change, until the switch. */
+/** The trigger that records changed sessions until the switch. */
 export const NOTING_TRIGGER = 'trestle_note_change'
-/** The trigger on each table that an old server writes to, from the switch on. */
+/** The trigger that refuses writes of an old server to a table after the switch. */
 export const REFUSING_TRIGGER = 'trestle_refuse_old_server'
-/** The function of this trigger. */
 export const REFUSING_FUNCTION = 'refuse_old_server'
 
-/** The trigger functions that write with the rights of their owner. */
+/** Trigger functions that write with the rights of their owner. */
 const OWN_TRIGGERS = ['list_user', 'claim_user'] as const
 
 /**
- * In an adopted database, leaves the own tables of this service to their owner alone. Default privileges may have granted new
- * tables and functions to the roles of PostgREST. Elsewhere nothing changes.
+ * Lets only the owner use this service's own tables in an adopted database. Default privileges may have granted new tables and
+ * functions to the roles of PostgREST. Other databases stay unchanged.
  * @param except names that tables of supabase/auth have until the switch
  */
 export async function hideOwnTables(db: Kysely<unknown>, names: Names, except: readonly string[] = []): Promise<void> {
@@ -62,7 +61,7 @@ export async function hideOwnTables(db: Kysely<unknown>, names: Names, except: r
   await closeTriggers(db, names)
 }
 
-/** Hides rows by row level security without policies, as supabase/auth does. Hidden tables stay as they are. */
+/** Hides rows by row level security without policies, as supabase/auth does. Skips tables that are already hidden. */
 async function hideRows(db: Kysely<unknown>, names: Names, except: readonly string[]): Promise<void> {
   const own = ownTables.filter((table) => !except.includes(table))
   const { rows } = await sql<{ name: string }>`
@@ -72,7 +71,7 @@ async function hideRows(db: Kysely<unknown>, names: Names, except: readonly stri
   for (const { name } of rows) await sql`ALTER TABLE ${names.id(name)} ENABLE ROW LEVEL SECURITY`.execute(db)
 }
 
-/** Revokes EXECUTE from others: a role with it may make such a trigger on a table of its own. */
+/** Revokes EXECUTE from others. A role with this right could create such a trigger on its own table. */
 async function closeTriggers(db: Kysely<unknown>, names: Names): Promise<void> {
   const { rows } = await sql<{ name: string; grantee: string | null }>`
     SELECT DISTINCT p.proname AS name, r.rolname AS grantee

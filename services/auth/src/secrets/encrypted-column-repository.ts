@@ -3,18 +3,18 @@ import type { AuthTables, Db } from '../database.ts'
 import { NIL_UUID } from '../records/ids.ts'
 import type { EncryptedSecret } from './encrypted-secret.ts'
 
-/** A column of encrypted secrets, and the column that names the row that each secret is encrypted for. */
+/** A column of encrypted secrets. `id` is the column whose value each secret is bound to. */
 export interface EncryptedColumn {
   readonly table: keyof AuthTables
   readonly column: string
   readonly id: string
-  /** Before the id of every row. */
+  /** A value that sorts before every id. */
   readonly start: string
 }
 
 const BEFORE_UUIDS = NIL_UUID
 
-/** Every column that holds encrypted secrets (reference: Secrets at rest). */
+/** Every column that contains encrypted secrets (reference: Secrets at rest). */
 export const encryptedColumns: readonly EncryptedColumn[] = [
   { table: 'signing_keys', column: 'private_sealed', id: 'kid', start: '' },
   { table: 'mfa_factors', column: 'sealed_secret', id: 'id', start: BEFORE_UUIDS },
@@ -26,7 +26,6 @@ export const encryptedColumns: readonly EncryptedColumn[] = [
   { table: 'operator_changes', column: 'sealed_body', id: 'id', start: BEFORE_UUIDS },
 ]
 
-/** An encrypted secret, and the id of its row. */
 export interface StoredSecret {
   readonly id: string
   readonly encrypted: EncryptedSecret
@@ -35,9 +34,9 @@ export interface StoredSecret {
 const BATCH_ROWS = 100
 
 /**
- * The next secrets of a column that another key encrypted, locked until the end of the transaction. Lock order: by id. The
- * statement skips locked rows, so two calls never wait for each other.
- * @param after the last id of the batch before
+ * Locks the next secrets of a column that another key has encrypted, until the end of the transaction. Lock order: by id. Skips
+ * locked rows, so two calls never wait for each other.
+ * @param after the last id of the previous batch
  */
 export async function lockOldSecrets(
   trx: Db,
@@ -51,7 +50,7 @@ export async function lockOldSecrets(
   return rows
 }
 
-/** Stores a secret that was encrypted again. The row is locked by `lockOldSecrets`. */
+/** Stores a secret that was encrypted again. `lockOldSecrets` has locked the row. */
 export async function updateSecret(
   trx: Db,
   { table, column, id }: EncryptedColumn,
@@ -62,7 +61,7 @@ export async function updateSecret(
     WHERE ${sql.ref(id)} = ${encrypt.id}`.execute(trx)
 }
 
-/** How many secrets of a column another key encrypted. */
+/** The number of secrets of a column that another key has encrypted. */
 export async function countOldSecrets(db: Db, { table, column }: EncryptedColumn, keyId: string): Promise<number> {
   const { rows } = await sql<{ count: number }>`
     SELECT count(*)::int AS count FROM ${sql.table(table)} WHERE ${sql.ref(column)} ->> 'key_id' <> ${keyId}`.execute(

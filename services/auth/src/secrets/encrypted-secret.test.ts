@@ -67,7 +67,7 @@ describe('encryptSecret and decryptSecret', () => {
 })
 
 describe('readUpstreamSecret', () => {
-  // Made by supabase/auth 2.196.0 for the hash of a password.
+  // Encrypted by supabase/auth 2.196.0 for the hash of a password.
   const key = Buffer.from('Tcyv5mDqpmwtobDmeAD8_6f4PtWLTnYt77xp3EsuYpg', 'base64url')
   const keys = createEncryptionKeys(first, [second, key])
   const userId = 'f0b4ed5d-ded0-4312-8f37-93e672a28123'

@@ -1,21 +1,21 @@
 import { createCipheriv, createDecipheriv, hash, hkdfSync, timingSafeEqual } from 'node:crypto'
 import { z } from 'zod'
 
-/** Gives so many random bytes. Every secret of the service is made of them, so that a test can choose it. */
+/** Returns `size` random bytes. Every secret of the service is derived from them, so a test can choose the secrets. */
 export type RandomBytes = (size: number) => Buffer
 
-/** A secret as a jsonb column holds it. */
+/** A secret as stored in a `jsonb` column. */
 export interface EncryptedSecret {
-  /** The key that opens it. */
+  /** The id of the key that decrypts the secret. */
   readonly key_id: string
   readonly alg: 'aes-gcm-hkdf'
-  /** 12 bytes, base64url. */
+  /** 12 bytes in base64url. */
   readonly nonce: string
-  /** The ciphertext and its 16-byte tag, base64url. */
+  /** The ciphertext and its 16-byte tag, in base64url. */
   readonly data: string
 }
 
-/** The encryption keys of the service and a source of nonces, with which secrets are encrypted. */
+/** The dependencies for encrypting secrets: the keys, and a source of nonces. */
 export interface Encryption {
   readonly encryptionKeys: EncryptionKeys
   readonly randomBytes: RandomBytes
@@ -26,23 +26,23 @@ interface EncryptionKey {
   readonly key: Buffer
 }
 
-/** The key that encrypts, and all that open. */
+/** The key that encrypts, and all keys that decrypt. */
 export interface EncryptionKeys {
   readonly current: EncryptionKey
   readonly byId: ReadonlyMap<string, EncryptionKey>
 }
 
 const KEY_BYTES = 32
-/** Random nonces of this size never meet twice under the key of one row. */
+/** Random nonces of this size practically never repeat under the key of one row. */
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
 
-/** The key of SECURITY_DATABASE_ENCRYPTION_KEY when that setting is missing. */
+/** Derives the encryption key if SECURITY_DATABASE_ENCRYPTION_KEY is not set. */
 export function deriveEncryptionKey(jwtSecret: string): Buffer {
   return Buffer.from(hkdfSync('sha256', jwtSecret, '', 'db-encryption-v1', KEY_BYTES))
 }
 
-/** Creates the keys with their ids, which reveal nothing about the keys. Each has 32 bytes. */
+/** Creates keys of 32 bytes with their ids. The ids reveal nothing about the keys. */
 export function createEncryptionKeys(current: Buffer, older: readonly Buffer[]): EncryptionKeys {
   const identify = (key: Buffer): EncryptionKey => ({ id: hash('sha256', key, 'hex').slice(0, 16), key })
   const keys = [current, ...older].map(identify)
@@ -50,8 +50,8 @@ export function createEncryptionKeys(current: Buffer, older: readonly Buffer[]):
 }
 
 /**
- * Encrypts a secret for one row (reference: Secrets at rest). Each row has a key of its own, so an encrypted value that is
- * copied to another row does not open there.
+ * Encrypts a secret for one row (reference: Secrets at rest). Each row has its own key, so an encrypted value that is copied to
+ * another row cannot be decrypted there.
  * @param rowId the row's primary key
  */
 export function encryptSecret(
@@ -66,7 +66,7 @@ export function encryptSecret(
   return { key_id: id, alg: 'aes-gcm-hkdf', nonce: nonce.toString('base64url'), data: data.toString('base64url') }
 }
 
-/** Encrypts a secret that a row may lack: null without a secret. */
+/** Encrypts an optional secret. Returns `null` if there is no secret. */
 export function encryptOptional(
   encryption: Encryption,
   rowId: string,
@@ -75,20 +75,20 @@ export function encryptOptional(
   return secret === undefined ? null : encryptSecret(encryption, rowId, secret)
 }
 
-/** @throws Error when no key of this service encrypted the secret, when it was changed, or when it belongs to another row */
+/** @throws Error if no key of this service encrypted the secret, if it was changed, or if it belongs to another row */
 export function decryptSecret(keys: EncryptionKeys, rowId: string, encrypted: EncryptedSecret): string {
   const known = keys.byId.get(encrypted.key_id)
   if (!known) throw new Error(`no encryption key ${encrypted.key_id}`)
   return decrypt(rowKey(known.key, rowId), encrypted)
 }
 
-/** The settings of supabase/auth choose the name of the key, and the text may have the other alphabet of base64. */
+/** The name of the key depends on the settings of supabase/auth. The text may use either base64 alphabet. */
 const UpstreamSecret = z.object({ alg: z.literal('aes-gcm-hkdf'), nonce: z.base64(), data: z.base64() })
 
 /**
- * Reads a secret of a column of supabase/auth: a text, or a secret that supabase/auth has encrypted for the row
- * (GOTRUE_SECURITY_DB_ENCRYPTION_ENCRYPT). Names of keys are not compared: each key of the service is tried.
- * @returns undefined where the text is encrypted and none of the keys opens it
+ * Reads a secret in a column of supabase/auth: plain text, or a secret that supabase/auth has encrypted for the row
+ * (GOTRUE_SECURITY_DB_ENCRYPTION_ENCRYPT). Ignores the name of the key and tries each key of the service.
+ * @returns `undefined` if the secret is encrypted and no key decrypts it
  */
 export function readUpstreamSecret({ byId }: EncryptionKeys, rowId: string, text: string): string | undefined {
   if (!text.startsWith('{')) return text
@@ -104,7 +104,7 @@ export function readUpstreamSecret({ byId }: EncryptionKeys, rowId: string, text
   return undefined
 }
 
-/** Encrypts a secret as supabase/auth does, by the current key, which its settings call `keyId`. */
+/** Encrypts a secret as supabase/auth does, with the current key. `keyId` is the name of that key in supabase/auth. */
 export function encryptForUpstream(
   encryption: Encryption,
   rowId: string,
@@ -123,7 +123,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** Reads both alphabets of base64. */
+/** Decrypts data in either base64 alphabet. */
 function decrypt(key: Buffer, { data: text, nonce }: Pick<EncryptedSecret, 'data' | 'nonce'>): string {
   const data = Buffer.from(text, 'base64url')
   const decipher = createDecipheriv('aes-256-gcm', key, Buffer.from(nonce, 'base64url'), { authTagLength: TAG_BYTES })
@@ -136,8 +136,8 @@ function rowKey(key: Buffer, rowId: string): Buffer {
 }
 
 /**
- * Whether two secrets are the same, as texts or as bytes. Compares secrets of one length in constant time, so that the time of an
- * answer reveals no part of either.
+ * Compares two secrets, as strings or bytes. Secrets of equal length are compared in constant time, so that the duration of an
+ * answer reveals nothing about them.
  */
 export function equalSecrets(left: string | Uint8Array, right: string | Uint8Array): boolean {
   const [a, b] = [toBytes(left), toBytes(right)]
@@ -148,19 +148,17 @@ function toBytes(secret: string | Uint8Array): Uint8Array {
   return typeof secret === 'string' ? Buffer.from(secret) : secret
 }
 
-/** Keys of the process, one for each use, derived from the encryption keys of the database. */
+/** The keys of the process, one for each use, derived from the encryption keys of the database. */
 export interface ServerKeys {
-  /** For HMACs of one-time codes and of the identifiers in limits (reference: Secrets at rest). */
+  /** The key for HMACs of one-time codes and of identifiers in limits (reference: Secrets at rest). */
   readonly hmac: Buffer
-  /** This key and the earlier ones, since a code may be older than the current encryption key. */
+  /** This key and earlier keys, because a code may be older than the current encryption key. */
   readonly hmacs: readonly Buffer[]
-  /** For encrypted payloads in the job queue. The first key encrypts, every key opens. */
+  /** The keys for encrypted payloads in the job queue. The first key encrypts, every key decrypts. */
   readonly jobs: readonly [Buffer, ...Buffer[]]
 }
 
-/**
- * Derives the server keys from each encryption key (HKDF). Keys of older encryption keys verify and open, but make nothing new.
- */
+/** Derives the server keys from each encryption key (HKDF). Keys from older encryption keys only verify and decrypt. */
 export function deriveServerKeys({ current, byId }: EncryptionKeys): ServerKeys {
   const older = [...byId.values()].filter(({ id }) => id !== current.id)
   const derive = (info: string, { key }: { readonly key: Buffer }): Buffer =>

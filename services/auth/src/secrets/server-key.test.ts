@@ -12,7 +12,7 @@ const oldKey = randomBytes(32)
 const keys = createEncryptionKeys(randomBytes(32), [oldKey])
 
 let before: MailApp
-/** A process with the new key, which still opens values of the old key. */
+/** A process with the new key, which can still decrypt values of the old key. */
 let after: Pick<MailApp, 'app' | 'clock'>
 beforeAll(async () => {
   before = await openMailApp({
@@ -42,7 +42,7 @@ describe('a new key of the database', () => {
   it('still accepts earlier second factors and recovery codes', async () => {
     const signedIn = await createSignedIn(before)
     const { app, headers } = await addApp(before, signedIn.headers)
-    // Factors are listed by age, so the codes have to be younger than the app.
+    // Factors are listed by age, so the recovery codes must be newer than the app.
     before.clock.advance(1)
     const { codes } = (await before.post('/factors/recovery-codes', {}, headers)).json()
     before.clock.advance(60_000)

@@ -14,7 +14,7 @@ const { db } = deps
 const FRESH_FOR_MS = 3_600_000
 const config = { sessions: { freshForMs: FRESH_FOR_MS } }
 
-/** A user with a session, and when it was proven. */
+/** Creates a user with a session. Also returns when the session was authenticated. */
 async function signedIn() {
   const { user } = await createSignedUp(deps)
   const origin = { userAgent: null, ip: '192.0.2.1', method: 'password', credentialSince: null } as const

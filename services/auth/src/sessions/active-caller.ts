@@ -28,10 +28,10 @@ import {
 } from './session-repository.ts'
 import { callerAudience, type TokenUser } from './token-user.ts'
 
-/** A user who may change something in their own name. */
+/** A user who may change their own account. */
 export interface ActiveCaller {
   readonly user: User
-  /** Undefined for a token without session: it counts as aal1, and as old. */
+  /** `undefined` for a token without a session. Such a token counts as aal1 and as old. */
   readonly session: Session | undefined
 }
 
@@ -56,8 +56,8 @@ export async function findCaller(
 }
 
 /**
- * Locks the user of a caller, and finds their session. Every change needs a live session (reference: Live sessions). Whatever
- * ends a session waits for the user's lock.
+ * Locks the user of a caller and finds their session. Every change needs a live session (reference: Live sessions). Requests that
+ * end a session wait for the user's lock.
  */
 export async function lockCaller(trx: Trx, deps: ActiveCallerDeps, caller: TokenUser): Promise<ActiveCaller> {
   const user = await lockUserById(trx, caller.userId)
@@ -65,23 +65,23 @@ export async function lockCaller(trx: Trx, deps: ActiveCallerDeps, caller: Token
 }
 
 /**
- * Locks the user of a linking flow, as the caller who began the linking. The audience of their access token was checked at that
- * time, but the session must not have ended since.
+ * Locks the user of a linking flow, who is the caller that began the linking. The audience of the access token was checked then,
+ * but the session must not have ended since.
  */
 export async function lockLinkingUser(trx: Trx, deps: ActiveCallerDeps, linking: TokenSession): Promise<ActiveCaller> {
   return requireActive(trx, deps, linking, await lockUserById(trx, linking.userId))
 }
 
-/** Whether a token is meant for this service. A token for another service that shares the secret speaks for none of our users. */
+/** Whether a token is meant for this service. Another service that shares the secret may have other users. */
 function isOurs({ config }: Pick<ActiveCallerDeps, 'config'>, caller: TokenUser, user: User | undefined): boolean {
   if (config.compatibility.acceptTokenAudience === 'any' || caller.isAdmin) return true
   return user?.audience === callerAudience(caller, undefined, config.jwt.audience)
 }
 
-/** The user of a token, and the assurance level of its session when the token was made. */
+/** The user of a token, and the assurance level in the token. */
 type TokenSession = Pick<TokenUser, 'userId' | 'sessionId' | 'aal'>
 
-/** Requires a user who exists and is not banned, and a live session. @param user of the token, as a lookup has found them */
+/** Requires a user who exists and is not banned, and a live session. @param user the token's user, if found */
 async function requireActive(
   db: Db,
   { now, config }: ActiveCallerDeps,
@@ -92,12 +92,12 @@ async function requireActive(
   requireNotBanned(user, now())
   if (sessionId === null) return { user, session: undefined }
   const session = requireSession(await findSession(db, userId, sessionId))
-  // The session may have been stepped up after this token was made. A thief of the token has not shown the second factor.
+  // The session may have been stepped up after this token was issued. A thief of the token has not used the second factor.
   const countsAsSession = aal === 'aal2' || config.compatibility.takeAssuranceLevelFrom === 'session'
   return { user, session: countsAsSession ? session : { ...session, aal: 'aal1' } }
 }
 
-/** Refuses a caller whose user does not exist any more, or is deleted. */
+/** Refuses a caller whose user no longer exists or is deleted. */
 export async function refuseLostUser(
   { db, config }: Pick<ActiveCallerDeps, 'config'> & { readonly db: Db },
   { userId, sessionId }: Pick<TokenUser, 'userId' | 'sessionId'>,
@@ -114,20 +114,20 @@ function refuseUser(
   return user?.deletedAt && reportsSession(config, sessionId) ? refuseMissingSession() : refuseMissingUser()
 }
 
-/** Whether a softly deleted user is reported as an ended session: the row exists, but has no session. */
+/** Whether a softly deleted user is reported as an ended session. The user's row exists, but has no session. */
 function reportsSession({ compatibility }: ActiveCallerDeps['config'], sessionId: string | null): boolean {
   return compatibility.reportDeletedUserAsMissing === 'session' && sessionId !== null
 }
 
-/** The dependencies of the check of a fresh sign-in. Undefined `freshForMs`: no sign-in has to be fresh. */
+/** The dependencies of the check for a fresh sign-in. `freshForMs` is `undefined` if the check is disabled. */
 export interface FreshSessionDeps {
   readonly config: { readonly sessions: { readonly freshForMs: number | undefined } }
   readonly now: () => Date
 }
 
 /**
- * Requires a sign-in or a second factor within SESSIONS_FRESH_FOR, before a change of anything that sign-ins rest on. A
- * credential that was just added proves nothing. Anonymous users are exempt, since they could not sign in again.
+ * Requires a sign-in or a second factor within SESSIONS_FRESH_FOR before a change of credentials. A credential that was just
+ * added does not count. Anonymous users are exempt, because they cannot sign in again.
  */
 export async function requireFreshSession(
   db: Db,
@@ -142,18 +142,18 @@ export async function requireFreshSession(
   if (!methods.some(isFresh)) throw signInTooOld()
 }
 
-/** A session that is live, and its user as they are at present. */
+/** A live session with current values of its user. */
 interface LiveSession {
   readonly role: string
-  /** The role of the user as an operator; null for other users. */
+  /** The console role of the user. `null` for users who are not operators. */
   readonly consoleRole: OperatorRole | null
-  /** Null when none. */
+  /** `null` if the user has no email. */
   readonly email: string | null
   readonly hasShownFactor: boolean
   readonly userHasFactor: boolean
 }
 
-/** The limits of sessions in milliseconds, undefined where there is none. */
+/** The limits of sessions in milliseconds. `undefined` means no limit. */
 export interface SessionLimits {
   readonly timeboxMs: number | undefined
   readonly inactivityTimeoutMs: number | undefined
@@ -170,13 +170,13 @@ export interface FoundSession extends LiveSession {
 
 interface NamedSession {
   readonly sessionId: string
-  /** Null for a token that names no user. */
+  /** `null` for a token that names no user. */
   readonly userId: string | null
 }
 
 /**
- * Requires a session that is within SESSIONS_TIMEBOX and SESSIONS_INACTIVITY_TIMEOUT. The row of a session outlives these limits,
- * and so may its access token, but an admin's rights and new tokens must not (reference: Admins).
+ * Requires a session within SESSIONS_TIMEBOX and SESSIONS_INACTIVITY_TIMEOUT. The session's row and access token may outlive
+ * these limits, but an admin's rights and new tokens must not (reference: Admins).
  */
 export async function requireLiveSession(
   { config, pools }: LiveSessionDeps,
@@ -187,7 +187,7 @@ export async function requireLiveSession(
   return session
 }
 
-/** Finds a session that is within those limits, and whether its user is banned; undefined for any other session. */
+/** Finds a session within those limits, and whether its user is banned. Otherwise returns `undefined`. */
 export async function findLiveSession(
   { config, pools }: LiveSessionDeps,
   named: NamedSession,
@@ -195,7 +195,7 @@ export async function findLiveSession(
   return toFoundSession(await pools.read.first(liveSessionQuery, toQuery(config.sessions, named)))
 }
 
-/** Finds a session as `findLiveSession` does, in a transaction that has locked its user: it sees the last commits of others. */
+/** Like `findLiveSession`, in a transaction that has locked the user. It sees the latest commits of other transactions. */
 export async function findLiveSessionOfLocked(
   trx: Trx,
   limits: SessionLimits,
@@ -227,7 +227,7 @@ function toFoundSession(row: LiveSessionRow | undefined): FoundSession | undefin
 }
 
 interface LiveSessionQuery extends NamedSession {
-  /** Null is no limit. */
+  /** `null` means no limit. */
   readonly timeboxSeconds: number | null
   readonly inactivitySeconds: number | null
 }
@@ -242,7 +242,7 @@ interface LiveSessionRow {
   readonly has_factor: boolean
 }
 
-/** A session that foreign SQL has inserted may lack the time. */
+/** A session that other SQL has inserted may lack this time. */
 const startedAt = sql`coalesce(s.created_at, ${sql.lit(NO_TIME)}::timestamptz)`
 
 const liveSessionQuery: PreparedQuery<LiveSessionQuery, LiveSessionRow> = prepare(
@@ -267,8 +267,8 @@ interface IdentityOwnerDeps extends FreshSessionDeps {
 }
 
 /**
- * Requires that a caller may link and unlink identities. Existing clients do that at aal1. In the strict profile a user with a
- * second factor must have shown it.
+ * Requires that a caller may link and unlink identities. Existing clients do this at aal1. In the strict profile a user with a
+ * second factor must have used it.
  */
 export async function requireIdentityOwner(db: Db, deps: IdentityOwnerDeps, caller: ActiveCaller): Promise<void> {
   await requireIdentityFactor(db, deps, caller)
@@ -276,16 +276,14 @@ export async function requireIdentityOwner(db: Db, deps: IdentityOwnerDeps, call
 }
 
 /**
- * Requires that a user may get one more identity, in every profile. An SSO user who was removed at the identity provider of the
- * company could still sign in by it. Checked again when a linking flow returns.
+ * Requires that a user may add an identity, in every profile. An SSO user who was removed at the company's identity provider
+ * could otherwise still sign in. Checked again when a linking flow returns.
  */
 export function requireLinkable({ user }: Pick<ActiveCaller, 'user'>): void {
   if (user.isSsoUser) throw ssoIdentity()
 }
 
-/**
- * Requires the second factor alone. Checked again when a linking flow returns: the user may have enrolled a first factor since.
- */
+/** Requires only the second factor. Checked again after a linking flow, because the user may have enrolled one since. */
 export async function requireIdentityFactor(
   db: Db,
   { config }: Pick<IdentityOwnerDeps, 'config'>,
@@ -295,8 +293,8 @@ export async function requireIdentityFactor(
 }
 
 /**
- * Requires that a user with a second factor has shown it, in every profile. For a change of identities that changes an address
- * too.
+ * Requires that a user with a second factor has used it, in every profile. For a change of identities that also changes an
+ * address.
  */
 export async function requireShownFactor(db: Db, { session, user }: ActiveCaller): Promise<void> {
   if (session?.aal !== 'aal2' && (await hasVerifiedFactor(db, user.id))) throw identitiesNeedSecondFactor()
@@ -308,7 +306,7 @@ export interface FactorOwner {
 }
 
 /**
- * Requires a session and a user who is not anonymous. A factor is for users who can sign in again, and it steps a session up
+ * Requires a session and a user who is not anonymous. Only users who can sign in again need a factor, and it steps up a session
  * (reference: Live sessions).
  */
 export function requireFactorOwner({ user, session: found }: ActiveCaller): FactorOwner {
@@ -318,7 +316,7 @@ export function requireFactorOwner({ user, session: found }: ActiveCaller): Fact
 }
 
 /**
- * Requires that a caller may change passkeys. A user with a second factor must have shown it. Otherwise a thief of the password
+ * Requires that a caller may change passkeys. A user with a second factor must have used it. Otherwise a thief of the password
  * could add a passkey.
  */
 export async function requirePasskeyOwner(db: Db, deps: FreshSessionDeps, caller: ActiveCaller): Promise<FactorOwner> {
@@ -329,8 +327,8 @@ export async function requirePasskeyOwner(db: Db, deps: FreshSessionDeps, caller
 }
 
 /**
- * Requires that a caller may register a passkey. An SSO user who was removed at the identity provider could still sign in by a
- * passkey.
+ * Requires that a caller may register a passkey. An SSO user who was removed at the identity provider could otherwise still sign
+ * in by passkey.
  */
 export async function requirePasskeyRegistrant(
   db: Db,

@@ -16,19 +16,19 @@ import {
 import { deleteListedSessions } from './listed-session-repository.ts'
 import { isAdmin, readSessionId, readUserId } from './token-user.ts'
 
-/** The caller of an admin endpoint: a user with an admin's role, or an operator's token that names no user. */
+/** The caller of an admin endpoint: a user with an admin role, or an operator's token that names no user. */
 export interface Admin extends Manager {
-  /** Null for a token without a user. */
+  /** `null` for a token without a user. */
   readonly userId: string | null
-  /** Null for a token without the claim. */
+  /** `null` for a token without the claim. */
   readonly sessionId: string | null
-  /** Their name in the audit log. */
+  /** The actor in the audit log. */
   readonly actor: AuditActor
-  /** The key of their share of messages. Undefined: no share, because an admin of the API may be a server that sends all. */
+  /** The key for the limit of messages. `undefined`: no limit, because the admin may be a server that sends all messages. */
   readonly limitKey: string | undefined
 }
 
-/** The admin that verified claims speak for. Only the role is needed. */
+/** Returns the admin of verified claims. Only the role is required. */
 function toAdmin(claims: VerifiedClaims, adminRoles: readonly string[]): Admin {
   requireAdminRole(claims, adminRoles)
   const userId = readUserId(claims)
@@ -66,10 +66,10 @@ interface CheckAdminDeps extends LiveSessionDeps {
 }
 
 /**
- * Requires that a bearer is an admin's. For an operator's token the role is enough. A token of a session is valid while the
- * session is live and the user has an admin's role (reference: Admins). Where the hook CUSTOM_ACCESS_TOKEN is on, the hook may
- * have set the role, so only the session counts, which a change of role ends. An admin who has a second factor must have shown
- * it, since these endpoints can unenrol every factor.
+ * Requires a bearer token of an admin. For an operator's token the role is sufficient. A token of a session is valid while the
+ * session is live and the user has an admin role (reference: Admins). If the hook CUSTOM_ACCESS_TOKEN is on, the hook may have
+ * set the role. Then only the session counts, which a change of role ends. An admin with a second factor must have used it,
+ * because these endpoints can unenrol every factor.
  */
 export async function checkAdmin(deps: CheckAdminDeps, claims: VerifiedClaims): Promise<Admin> {
   const admin = toAdmin(claims, deps.config.jwt.adminRoles)
@@ -77,13 +77,13 @@ export async function checkAdmin(deps: CheckAdminDeps, claims: VerifiedClaims): 
   if (sessionId === null) return admin
   const session = await requireLiveSession(deps, { sessionId, userId })
   if (!deps.hooks.isOn('CUSTOM_ACCESS_TOKEN')) requireAdminRole(session, deps.config.jwt.adminRoles)
-  // The token may be older than the step-up by the second factor.
+  // The token may have been issued before the step-up.
   const hasShownFactor = session.hasShownFactor && claims.aal === 'aal2'
   if (session.userHasFactor && !hasShownFactor) refuseAdminWithoutFactor()
   return admin
 }
 
-/** Requires that an admin's session is as fresh as SESSIONS_FRESH_FOR asks of users for their own changes. */
+/** Requires that an admin's session is within SESSIONS_FRESH_FOR, as for users who change their own account. */
 export async function checkFreshAdmin(
   deps: FreshSessionDeps & { readonly db: Db },
   { sessionId }: Pick<Admin, 'sessionId'>,
@@ -92,18 +92,18 @@ export async function checkFreshAdmin(
   await requireFreshSession(deps.db, deps, { user: { isAnonymous: false }, session: { id: sessionId } })
 }
 
-/** The admin or operator who ends sessions, and the user who has them, locked. */
+/** The admin or operator who ends sessions, and the locked user who has them. */
 interface EndedByAdmin {
   readonly admin: Admin
   readonly user: Pick<User, 'id'>
-  /** Undefined: all sessions of the user. */
+  /** `undefined` means all sessions of the user. */
   readonly sessionId?: string | undefined
   readonly ip: string
 }
 
 /**
- * Ends sessions of a user for an admin, with the work that they have started and the passkeys that they have registered. A thief
- * may have done both (reference: Work of sessions). @returns how many sessions there were
+ * Ends sessions of a user for an admin, and deletes pending work and passkeys that they have started or registered. A thief may
+ * have created both (reference: Work of sessions). @returns the number of ended sessions
  */
 export async function endSessionsByAdmin(
   trx: Trx,

@@ -17,7 +17,7 @@ let signInByPassword: SignInByPassword
 let batches: CountedPools['batches']
 let count = 0
 
-// The namespace gives the function its longest possible name.
+// This namespace gives the function its longest possible name.
 beforeAll(async () => {
   database = await openTestDatabase('app')
   const counted = countPools(database.pools)
@@ -132,7 +132,7 @@ describe('batchPasswordSignIns', () => {
       'email-not-confirmed',
       'done',
     ])
-    // The batch returns nothing for a deleted user, so one more call decides.
+    // The batch returns nothing for a deleted user, so another call decides.
     expect(batches).toEqual([6, 'alone'])
   })
 
@@ -163,7 +163,7 @@ describe('batchPasswordSignIns', () => {
       ),
     )
     expect(results.map(({ status }) => status).sort()).toEqual(['fulfilled', 'fulfilled', 'fulfilled', 'rejected'])
-    // PostgreSQL reports the refusal before it releases the locks, so a sign-in that meets them is called alone once more.
+    // PostgreSQL reports the refusal before it releases the locks. A sign-in that meets these locks is called again, alone.
     expect(batches.filter((size) => size !== 'alone')).toEqual([4, 1, 1, 1, 1])
   })
 })

@@ -25,19 +25,18 @@ import {
   upsertCopiedMethods,
 } from './session-repository.ts'
 
-/** How a user has just signed in. */
 export interface SignIn extends SessionOrigin {
   readonly method: SignInMethod
-  /** Since when the credential that was shown belongs to the account; null: since the account was made. */
+  /** When the used credential was added to the account. `null` means when the account was created. */
   readonly credentialSince: Timestamp | Date | null
   /** The session of the same user that this session replaces. Its authentication methods are kept. */
   readonly continues?: string | null
 }
 
 /**
- * Signs a user in, inside the caller's transaction: writes the session, its first refresh token, its `amr` and the user's last
- * sign-in. Returns the user as they are after that. The caller writes the audit log, since it knows the kind of sign-in.
- * @throws Error when the user is deleted
+ * Signs a user in within the caller's transaction: writes the session, its first refresh token, its `amr` and the user's last
+ * sign-in. Returns the updated user. The caller writes the audit log, because it knows the kind of sign-in.
+ * @throws Error if the user is deleted
  */
 export async function createSession(
   trx: Db,
@@ -60,7 +59,7 @@ interface NewSession extends SessionOrigin {
   readonly method: SignInMethod
 }
 
-/** Inserts a session inside the caller's transaction. @throws Error when the user is gone */
+/** Inserts a session within the caller's transaction. @throws Error if the user is deleted */
 async function insertSession(trx: Db, input: NewSession): Promise<StoredSession> {
   const { rows } = await sql<SessionRow>`SELECT ${sessionColumns} FROM ${sql.table('create_session')}(
     ${input.userId}, ${input.tokenHash}, ${input.method}, ${input.userAgent}, ${input.ip}) AS r`.execute(trx)
@@ -69,12 +68,12 @@ async function insertSession(trx: Db, input: NewSession): Promise<StoredSession>
   return toStoredSession(row)
 }
 
-/** A user whose password was right, and who is about to be signed in. */
+/** A user whose password was correct and who is about to be signed in. */
 export interface PasswordSignIn extends SessionOrigin {
   readonly userId: string
-  /** The stored hash that the password was verified with. */
+  /** The stored hash with which the password was verified. */
   readonly verifiedHash: string
-  /** Replaces the stored hash; null keeps it. */
+  /** Replaces the stored hash. `null` keeps it. */
   readonly newHash: string | null
   readonly provider: IdentifierKind
   readonly tokenHash: Buffer
@@ -86,15 +85,15 @@ export interface PasswordSignInRules {
 
 const REFUSALS = ['password-changed', 'user-banned', 'email-not-confirmed', 'phone-not-confirmed'] as const
 
-/** `password-changed`: the stored hash is no longer the hash that was verified. */
+/** `password-changed`: the stored hash differs from the verified hash. */
 export type PasswordSignInResult =
   | { readonly verdict: 'done'; readonly session: StoredSession }
   | { readonly verdict: (typeof REFUSALS)[number] }
 
-/** Fails if the user has changed since the password was verified. @throws serverBusy when it would wait for too long */
+/** Fails if the user has changed since the password was verified. @throws serverBusy if it would wait too long */
 export type SignInByPassword = (signIn: PasswordSignIn) => Promise<PasswordSignInResult>
 
-/** Sign-ins whose passwords were verified together go to the database together: see `batchCalls`. */
+/** Sends sign-ins whose passwords were verified at the same time to the database together (see `batchCalls`). */
 export function batchPasswordSignIns(pools: Pools, rules: PasswordSignInRules): SignInByPassword {
   return batchCalls<PasswordSignIn, PasswordSignInResult>({
     many: (signIns) => insertPasswordSessions(pools, signIns, rules),
@@ -136,8 +135,8 @@ const signInsByPassword: PreparedQuery<PasswordSignIns, SessionRow & NumberedRow
 )
 
 /**
- * Inserts the sessions of several sign-ins in one transaction: all of them, or none when it throws.
- * @returns a result for each, in the same order; undefined when the user is gone or another transaction holds the user
+ * Inserts the sessions of several sign-ins in one transaction, or none if it throws.
+ * @returns a result per sign-in in the same order; `undefined` if the user is deleted or another transaction has locked it
  */
 async function insertPasswordSessions(
   pools: Pools,

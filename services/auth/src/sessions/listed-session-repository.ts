@@ -8,17 +8,17 @@ import { type Session, toAal } from './session-repository.ts'
 
 export interface ListedSession extends Session {
   readonly refreshedAt: Timestamp | null
-  /** The end of a session that has one of its own; null: as the settings say. */
+  /** The session's own end. `null` if only the settings limit the session. */
   readonly endsAt: Timestamp | null
   readonly userAgent: string | null
-  /** The address of the last use. */
+  /** The IP address of the last use. */
   readonly ip: string | null
   readonly tag: string | null
-  /** The newest first. */
+  /** Newest first. */
   readonly amr: readonly AuthenticationMethod[]
 }
 
-/** The sessions of a user that are listed, in the order of their creation. */
+/** The input for a list of a user's sessions, sorted by creation. */
 export interface SessionList {
   readonly userId: string
   readonly direction: 'asc' | 'desc'
@@ -33,8 +33,8 @@ interface ListedRow extends Omit<ListedSession, 'aal' | 'amr'> {
 }
 
 /**
- * Lists sessions of a user by the time of their creation, then by id, in the direction of the list: at most `limit` after
- * `after`. A session without that time counts as the oldest.
+ * Lists sessions of a user by creation time, then by id, in the direction of the list: at most `limit` after `after`. A session
+ * without that time counts as the oldest.
  */
 export async function listSessionsOfUser(
   db: Db,
@@ -53,7 +53,7 @@ export async function listSessionsOfUser(
   return rows.map((row) => ({ ...row, aal: toAal(row.aal), amr: row.amr ?? [] }))
 }
 
-/** Lists all sessions of a user, the newest first. */
+/** Lists all sessions of a user, newest first. */
 export function listAllSessionsOfUser(db: Db, userId: string): Promise<readonly ListedSession[]> {
   return listSessionsOfUser(db, { userId, direction: 'desc', limit: Number.MAX_SAFE_INTEGER, after: undefined })
 }
@@ -67,7 +67,7 @@ function isAfter(
   return sql`(${createdAt}, s.id) ${beyond} (${after.createdAt}::timestamptz, ${after.id}::uuid)`
 }
 
-/** Deletes all sessions of a user, or one. @returns how many there were */
+/** Deletes one or all sessions of a user. @returns the number of deleted sessions */
 export async function deleteListedSessions(trx: Trx, userId: string, sessionId: string | undefined): Promise<number> {
   const { numDeletedRows } = await trx
     .deleteFrom('sessions')
@@ -78,8 +78,8 @@ export async function deleteListedSessions(trx: Trx, userId: string, sessionId: 
 }
 
 /**
- * Deletes the sessions of a user that began at a time or later, and those without such a time, which others may have written.
- * @returns how many there were
+ * Deletes the sessions of a user that began at `since` or later, and those without a start time, which other programs may have
+ * written. @returns the number of deleted sessions
  */
 export async function deleteSessionsSince(trx: Trx, userId: string, since: Date): Promise<number> {
   const isYoung = sql<boolean>`coalesce(created_at >= ${since}::timestamptz, true)`

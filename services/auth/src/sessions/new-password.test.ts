@@ -14,7 +14,7 @@ import { createSession, type SignIn } from './create-session.ts'
 import { type GuardedChange, type GuardedChangeVerdict, judgeGuardedChange, preparePassword } from './new-password.ts'
 import { findSession } from './session-repository.ts'
 
-// Authentication methods are dated by the clock of the database.
+// The database dates authentication methods by its own clock.
 const test = await openTestApp({
   replace: () => ({ now: () => new Date() }),
   settings: { AUTH_SECURITY_FAILED_ATTEMPTS: '3' },
@@ -27,7 +27,7 @@ const IP = '192.0.2.1'
 const NEW = 'another horse'
 const ago = (ms: number) => new Date(Date.now() - ms)
 
-/** A user who has signed in like this. */
+/** Creates a user who has signed in by this method. */
 async function signedIn({ method, credentialSince }: Pick<SignIn, 'method' | 'credentialSince'>) {
   const { user, password } = await createSignedUp(deps)
   const { sessionId } = await createSession(deps.db, deps, user, { userAgent: null, ip: IP, method, credentialSince })

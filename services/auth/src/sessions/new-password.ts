@@ -37,29 +37,29 @@ export interface NewPasswordDeps extends NonceDeps, AttemptHookDeps, NewPassword
   readonly passwords: PasswordHasher
 }
 
-/** A new password, with the evidence of the client that it may set the password. */
+/** A new password, and the client's proof that it may set the password. */
 interface NewPassword {
   readonly password: string
   readonly nonce: string | undefined
-  /** The password that the new one replaces. */
+  /** The password that will be replaced. */
   readonly currentPassword: string | undefined
-  /** The client's address, for the limit of failed checks. */
+  /** The client's IP address, for the limit of failed checks. */
   readonly ip: string
 }
 
-/** A password that may be stored, and the nonce that goes with it. */
+/** A password that may be stored, and its nonce. */
 export interface PreparedPassword {
   readonly hash: string
-  /** Undefined where no nonce was needed. */
+  /** `undefined` if no nonce was required. */
   readonly nonce: CheckedNonce | undefined
-  /** The hash of the current password, if the user had to show it. */
+  /** The hash of the current password, if the user had to send it. */
   readonly shownHash: string | null | undefined
 }
 
 /**
- * Checks a new password of a user, and hashes it (reference: Change of password). The caller holds no lock meanwhile.
- * @throws reauthenticationNeeded, samePassword, currentPasswordRequired, currentPasswordInvalid, serverBusy, and what
- * `requireNewPassword`, `checkNonce` and `judgePasswordAttempt` throw
+ * Checks and hashes a user's new password (reference: Change of password). The caller must hold no lock during this time.
+ * @throws reauthenticationNeeded, samePassword, currentPasswordRequired, currentPasswordInvalid, serverBusy, and the errors of
+ * `requireNewPassword`, `checkNonce` and `judgePasswordAttempt`
  */
 export async function preparePassword(
   deps: NewPasswordDeps,
@@ -74,7 +74,7 @@ export async function preparePassword(
   let isShown: boolean
   try {
     isShown = await requireCurrentPassword(deps, caller, { currentPassword, ip })
-    // A client that has shown the current password learns nothing from this comparison.
+    // A client that has sent the current password gets no new information from this comparison.
     if (isShown ? await matchesCurrent(deps, user, password) : await isSamePassword(deps, caller, { password, ip }))
       throw samePassword()
   } catch (error) {
@@ -86,7 +86,7 @@ export async function preparePassword(
   return { hash, nonce: checked, shownHash: isShown ? user.passwordHash : undefined }
 }
 
-/** Whether no nonce is needed: the user has signed in within a day, by an old credential (reference: Change of password). */
+/** Whether no nonce is needed: a sign-in within a day, by an old credential (reference: Change of password). */
 async function isFresh({ db, now }: Pick<NonceDeps, 'db' | 'now'>, { session }: ActiveCaller): Promise<boolean> {
   if (!session || now().getTime() - Date.parse(session.startedAt) > PASSWORD_METHOD_MS) return false
   const isOfToday = ({ at }: SessionMethod) => now().getTime() - Date.parse(at) <= PASSWORD_METHOD_MS
@@ -95,14 +95,14 @@ async function isFresh({ db, now }: Pick<NonceDeps, 'db' | 'now'>, { session }: 
 }
 
 /**
- * Methods of a user who may have forgotten their password. They count only for an earlier address of the user. A thief of a
- * session can change the address, and sign in with the new one.
+ * Methods of a user who may have forgotten their password. They count only with an address that is old enough. Otherwise a thief
+ * of a session could change the address and sign in with it.
  */
 const WITHOUT_PASSWORD: ReadonlySet<string> = new Set(['otp', 'magiclink', 'recovery'])
 
 /**
- * Requires the current password where the settings say so (reference: Change of password). A wrong password counts as it does at
- * sign-in, and the hook PASSWORD_VERIFICATION_ATTEMPT gets each. @returns whether the user had to show it
+ * Requires the current password if the settings demand it (reference: Change of password). A wrong password counts as at sign-in,
+ * and the hook PASSWORD_VERIFICATION_ATTEMPT is called. @returns whether the user had to send it
  */
 async function requireCurrentPassword(
   deps: NewPasswordDeps,
@@ -119,7 +119,7 @@ async function requireCurrentPassword(
   const { matches } = await deps.passwords.verify(user.passwordHash, currentPassword, user.id)
   const isRight = matches && !(await isBlocked(deps, check))
   const failure = { action: 'reauthentication_failed', actor: user, ip, traits: { proof: 'password' } } as const
-  // A failed check is counted before the hook is called, since the hook may refuse or take long.
+  // Count a failed check before the hook is called, because the hook may refuse or take long.
   if (!isRight) {
     await recordFailedCheck(deps, check)
     await recordAudit(deps.db, deps, failure)
@@ -138,9 +138,9 @@ async function matchesCurrent(
 }
 
 /**
- * Whether a new password is the current one, as far as the client may learn that. The answer is that of a guess at the current
- * password, since the request may fail afterwards and change nothing. So each comparison counts as a failed check, and after too
- * many a right guess is answered like a wrong one (reference: Failed checks).
+ * Whether a new password equals the current one. The answer tells the client whether a guess of the current password is right,
+ * because the request may then fail and change nothing. So each comparison counts as a failed check, and after too many even a
+ * right guess is answered as wrong (reference: Failed checks).
  */
 async function isSamePassword(
   deps: NewPasswordDeps,
@@ -150,7 +150,7 @@ async function isSamePassword(
   const matches = await matchesCurrent(deps, user, password)
   if (user.passwordHash === null) return false
   const check = { identifier: user.email ?? user.phone ?? user.id, client: ip }
-  // Look at the failed checks after the comparison, so that concurrent attempts see each other's.
+  // Read the failed checks after the comparison, so that concurrent attempts count each other.
   const isSame = matches && !(await isBlocked(deps, check))
   await recordFailedCheck(deps, check)
   if (isSame) {
@@ -160,7 +160,7 @@ async function isSamePassword(
   return isSame
 }
 
-/** Another request may have replaced the shown password while the new one was hashed. */
+/** Refuses if another request has replaced the sent password while the new password was hashed. */
 export function requireShownPassword(
   { shownHash }: Pick<PreparedPassword, 'shownHash'>,
   { passwordHash }: ActiveCaller['user'],
@@ -172,7 +172,7 @@ function refuseCurrentPassword(): never {
   throw currentPasswordInvalid()
 }
 
-/** The dependencies of nonces. `codeAttemptsMax` is the number of wrong attempts after which a nonce is dead. */
+/** The dependencies of nonces. A nonce becomes invalid after `codeAttemptsMax` wrong attempts. */
 interface NonceDeps extends FailedCheckDeps, AuditDeps {
   readonly config: AuditDeps['config'] & {
     readonly security: { readonly reauthenticateForPassword: boolean; readonly codeAttemptsMax: number }
@@ -182,16 +182,16 @@ interface NonceDeps extends FailedCheckDeps, AuditDeps {
   readonly serverKeys: ServerKeys
 }
 
-/** A nonce that was right. `consumeNonce` has yet to use it up. */
+/** A correct nonce, which `consumeNonce` must still use up. */
 interface CheckedNonce {
   readonly id: string
   readonly codeHash: Buffer
 }
 
 /**
- * Finds the address that gets the nonce of a user (reference: GET /reauthenticate): the email, or the phone. Where a new password
- * needs a nonce, an address that was changed within a day does not count. A thief of the session may have changed it. Undefined
- * where no address counts.
+ * Finds the address that gets the nonce of a user (reference: GET /reauthenticate): the email or the phone. If a new password
+ * needs a nonce, an address that was changed within a day does not count, because a thief of the session may have changed it.
+ * Returns `undefined` if no address counts.
  */
 export async function findNonceAddress(
   db: Db,
@@ -209,8 +209,8 @@ export async function findNonceAddress(
 }
 
 /**
- * Verifies the nonce of a reauthentication (reference: Change of password). An attempt is counted before it is compared, and a
- * wrong one is a failed check as a wrong password is. @param ip the client's address
+ * Verifies a nonce (reference: Change of password). An attempt is counted before it is compared. A wrong nonce is a failed check,
+ * like a wrong password. @param ip the client's address
  */
 async function checkNonce(
   deps: NonceDeps,
@@ -235,7 +235,7 @@ async function checkNonce(
   return refuseNonce()
 }
 
-/** Uses a nonce up. A concurrent request may have done that since the check. */
+/** Uses up a nonce. Fails if a concurrent request has used it since the check. */
 export async function consumeNonce(trx: Trx, nonce: CheckedNonce): Promise<void> {
   if (!(await claimToken(trx, nonce))) refuseNonce()
 }
@@ -244,7 +244,7 @@ function refuseNonce(): never {
   throw reauthenticationNotValid()
 }
 
-/** The values that a change of an own account sets; undefined members stay as they are. Addresses are new ones. */
+/** The new values of the caller's own account. Fields that are `undefined` stay unchanged. */
 interface WantedChange {
   readonly password: string | undefined
   readonly email: string | undefined
@@ -253,7 +253,7 @@ interface WantedChange {
   readonly nonce: string | undefined
 }
 
-/** Requires that the session of a caller was authenticated well enough for a change of their account (reference: PUT /user). */
+/** Requires that the caller's session is authenticated well enough for a change of their account (reference: PUT /user). */
 export async function requireGuardedChange(
   deps: FreshSessionDeps & { readonly db: Db },
   caller: ActiveCaller,
@@ -277,9 +277,8 @@ export async function requireGuardedChange(
 }
 
 /**
- * The kind of a change. `sign-ins`: a password or an address, by which the user signs in. `admin`:
- * app_metadata, which only admins change, so the session must meet the conditions of admin endpoints. An
- * operator's token has no session.
+ * The kind of a change. `sign-ins`: a password or an address for sign-ins. `admin`: `app_metadata`, which only admins change, so
+ * the session must meet the conditions of admin endpoints. An operator's token has no session.
  */
 type Guard = 'sign-ins' | 'admin' | 'none'
 
@@ -288,17 +287,17 @@ function guardOf({ session }: ActiveCaller, { password, email, phone, appMetadat
   return appMetadata !== undefined && session !== undefined ? 'admin' : 'none'
 }
 
-/** A change of an own account, as far as its guard depends on it. */
+/** The properties of a change that decide whether it is allowed. */
 export interface GuardedChange {
   readonly guard: Guard
-  /** Whether the user has a verified second factor that the session has not shown. */
+  /** Whether the user has a verified second factor that this session has not used. */
   readonly lacksFactor: boolean
   readonly isSsoUser: boolean
-  /** Whether the request has a nonce, with or without a password. */
+  /** Whether the request contains a nonce, with or without a password. */
   readonly hasNonce: boolean
 }
 
-/** `fresh-sign-in-needed`: allowed where the user has signed in a short time ago. */
+/** `fresh-sign-in-needed`: allowed if the last sign-in is recent. */
 export type GuardedChangeVerdict =
   | 'allowed'
   | 'second-factor-needed'
@@ -306,11 +305,11 @@ export type GuardedChangeVerdict =
   | 'managed-elsewhere'
   | 'fresh-sign-in-needed'
 
-/** Judges whether a caller may make a change (reference: PUT /user). The order decides which error the client sees. */
+/** Decides whether a caller may make a change (reference: PUT /user). The order determines which error the client sees. */
 export function judgeGuardedChange({ guard, lacksFactor, isSsoUser, hasNonce }: GuardedChange): GuardedChangeVerdict {
   if (guard === 'sign-ins' && lacksFactor) return 'second-factor-needed'
   if (guard === 'admin' && lacksFactor) return 'admin-factor-needed'
-  // Their identity provider decides who an SSO user is: who has left the company must find no other way in.
+  // The identity provider controls an SSO user's access. A user who has left the company must get no other way to sign in.
   if (isSsoUser && (guard === 'sign-ins' || hasNonce)) return 'managed-elsewhere'
   return guard === 'none' ? 'allowed' : 'fresh-sign-in-needed'
 }

@@ -25,7 +25,7 @@ const randomBytes = (size: number) => Buffer.alloc(size, seed++ % 256).fill(Stri
 
 const NEWEST = { kind: 'newest' as const }
 
-/** A step of a client, honest or not. Tokens are named by their place in the chain. */
+/** A step of an honest or malicious client. Tokens are identified by their position in the chain. */
 const step = fc.oneof(
   { weight: 5, arbitrary: fc.constant(NEWEST) },
   { weight: 6, arbitrary: fc.record({ kind: fc.constant('nth' as const), back: fc.nat(3) }) },
@@ -61,7 +61,7 @@ describe('refresh_session and its model', () => {
               const back = 'back' in rest ? rest.back : 0
               const token = kind === 'unknown' ? 'x'.repeat(32) : ((family.at(-1 - back) ?? family[0])?.token ?? '')
               const child = deriveChildToken(key, token)
-              // The model's clock stands still while the database's runs on. The waits of a test never add up to an interval.
+              // The model's clock stands still while the database's clock runs. The total wait of a test stays below any interval
               const model = rotate(family, { token, child, now }, { revokeFamily, reuseMs: reuseSeconds * 1_000 - 1 })
               const actual = await refresh(token, child, rules)
               expect(actual.verdict).toBe(model.verdict)
@@ -90,7 +90,6 @@ function refresh(token: string, child: string, rules: RefreshRules) {
   })
 }
 
-/** Moves the times of a session into the past, so that the test need not wait. */
 async function letPass(sessionId: string, seconds: number): Promise<void> {
   await database.db
     .updateTable('refresh_tokens')

@@ -1,17 +1,17 @@
 import type { AssuranceLevel } from '../access-tokens/access-token.ts'
 
-/** One refresh token of a session, in the order of their counters. Times are milliseconds of the database's clock. */
+/** A refresh token of a session, in the order of their counters. Times are milliseconds of the database's clock. */
 interface FamilyToken {
   readonly token: string
   readonly revoked: boolean
-  /** When it was revoked, or made. */
+  /** When the token was revoked, otherwise created. */
   readonly updatedAt: number
 }
 
 /** All refresh tokens of a session, oldest first. */
 export type TokenFamily = readonly FamilyToken[]
 
-/** The settings by which a spent refresh token is judged. */
+/** The settings for spent refresh tokens. */
 interface RotationRules {
   /** SECURITY_REFRESH_TOKEN_ROTATION_ENABLED: whether reuse revokes the family. */
   readonly revokeFamily: boolean
@@ -19,9 +19,9 @@ interface RotationRules {
   readonly reuseMs: number
 }
 
-/** The outcome of a refresh in the model, and the tokens of the session after it. */
+/** The outcome of a refresh in the model, and the session's tokens afterwards. */
 interface Rotation {
-  /** `rotated`: a child was made. `reused`: the child that is there is given again. */
+  /** `rotated`: a child was created. `reused`: the existing child is returned again. */
   readonly verdict: 'token-not-found' | 'rotated' | 'reused' | 'stolen'
   readonly family: TokenFamily
 }
@@ -53,37 +53,34 @@ function revoke(token: FamilyToken, now: number): FamilyToken {
   return token.revoked ? token : { ...token, revoked: true, updatedAt: now }
 }
 
-/** The state that decides whether a session may be refreshed. Times are milliseconds of one clock. */
+/** The times that decide whether a session may be refreshed, in milliseconds of one clock. */
 interface SessionTimes {
   readonly startedAt: number
-  /** Null until the first refresh. */
+  /** `null` until the first refresh. */
   readonly refreshedAt: number | null
   readonly notAfter: number | null
 }
 
-/** The limits of the settings SESSIONS_…; null is no limit. */
+/** The limits of the settings SESSIONS_…. `null` means no limit. */
 export interface ModelLimits {
   readonly timeboxMs: number | null
   readonly inactivityMs: number | null
-  /** For a session of the first factor alone, of a user who has a verified second one. */
+  /** For a session that used only the first factor, of a user with a verified second factor. */
   readonly lowAalMs: number | null
   readonly singlePerUser: boolean
 }
 
-/** A session as a refresh judges it. */
 export interface SessionOfUser extends SessionTimes {
   readonly aal: AssuranceLevel
 }
 
-/** Another session of the user than the refreshing one. */
 export interface OtherSession extends SessionOfUser {
   readonly isStolen: boolean
 }
 
-/** The user around a session, at a time in milliseconds since 1970. */
+/** The user of a session and the current time in milliseconds since 1970. */
 export interface SessionCircumstances {
   readonly hasVerifiedFactor: boolean
-  /** The user's other sessions. */
   readonly others: readonly OtherSession[]
   readonly now: number
 }

@@ -16,7 +16,7 @@ let refreshSession: RefreshSession
 let batches: CountedPools['batches']
 let count = 0
 
-// The namespace gives the functions their longest possible names.
+// This namespace gives the functions their longest possible names.
 beforeAll(async () => {
   database = await openTestDatabase('app')
   const counted = countPools(database.pools)
@@ -151,7 +151,7 @@ describe('batchRefreshes', () => {
 
   it('keeps one chain of tokens per session under any batches', async () => {
     const refreshStrictly = batchRefreshes(database.pools, { ...lenientRules, reuseSeconds: 0 })
-    // A session, and the position of the token in its chain.
+    // A session, and the position of the token in the session's chain.
     const request = fc.record({ session: fc.nat(3), back: fc.constantFrom(0, 0, 0, 0, 1, 2) })
     const together = fc.array(request, { minLength: 1, maxLength: 10 })
     await fc.assert(
@@ -177,7 +177,7 @@ describe('batchRefreshes', () => {
             const own = results.filter((_, index) => asked[index]?.family === family).map(({ verdict }) => verdict)
             const rotations = own.filter((verdict) => verdict === 'rotated').length
             expect(own.every((verdict) => verdict === 'rotated' || verdict === 'stolen')).toBe(true)
-            // At most one request with the newest token creates the next one, and none in a revoked session.
+            // At most one request with the newest token creates the next token. In a revoked session, no request does.
             expect(rotations).toBeLessThanOrEqual(family.isDead ? 0 : 1)
             if (rotations === 1) family.chain.push(deriveChildToken(key, family.chain.at(-1) ?? ''))
             if (own.includes('stolen')) family.isDead = true

@@ -16,7 +16,7 @@ interface RefreshRequest extends SessionOrigin {
   readonly childHash: Buffer
 }
 
-/** The settings by which a refresh is judged (reference: Validity of sessions). Null is no limit. */
+/** The settings for a refresh (reference: Validity of sessions). `null` means no limit. */
 export interface RefreshRules {
   readonly revokeFamily: boolean
   readonly reuseSeconds: number
@@ -40,13 +40,13 @@ interface RefreshConfig {
   readonly compatibility: Pick<CompatibilityOptions, 'acceptSpentParentUntilChildIsUsed' | 'branchOnAncestorReuse'>
 }
 
-/** The rules of a refresh, in the units of the SQL function: seconds, and null for no limit. */
+/** The rules of a refresh in the units of the SQL function: seconds, and `null` for no limit. */
 export function toRefreshRules({ sessions, database, compatibility }: RefreshConfig): RefreshRules {
-  // Otherwise `reuseRefreshToken` decides on spent tokens: the refresh itself refuses them and revokes nothing.
+  // Otherwise `reuseRefreshToken` handles spent tokens. The refresh itself then refuses them and revokes nothing.
   const judgesReuse = !compatibility.acceptSpentParentUntilChildIsUsed
   return {
     revokeFamily: sessions.revokeFamilyOnReuse && judgesReuse,
-    // Without rotation no spent token is exchanged again (reference: Refresh tokens).
+    // Without rotation, a spent token is never exchanged again (reference: Refresh tokens).
     reuseSeconds: sessions.revokeFamilyOnReuse && judgesReuse ? sessions.reuseIntervalMs / 1_000 : 0,
     timeboxSeconds: toSeconds(sessions.timeboxMs),
     inactivitySeconds: toSeconds(sessions.inactivityTimeoutMs),
@@ -75,18 +75,18 @@ const REFUSALS = [
 export type RefreshRefusal = (typeof REFUSALS)[number] | 'busy'
 
 /**
- * The outcome of a refresh. `reused`: the child that was given before is given again. `branched`: a spent token has got one more
- * child. `stolen`: all tokens of the session are revoked, unless rotation is off.
+ * The outcome of a refresh. `reused`: the existing child is returned again. `branched`: a spent token has got another child.
+ * `stolen`: all tokens of the session are revoked, unless rotation is off.
  */
 export type RefreshResult =
   | { readonly verdict: 'rotated' | 'reused' | 'branched'; readonly session: StoredSession }
   | { readonly verdict: 'stolen'; readonly userId: string }
   | { readonly verdict: Exclude<RefreshRefusal, 'stolen'> }
 
-/** Exchanges a refresh token for its child. @throws serverBusy, before anything is written, when it would wait for too long */
+/** Exchanges a refresh token for its child. @throws serverBusy, before anything is written, if it would wait too long */
 export type RefreshSession = (request: RefreshRequest) => Promise<RefreshResult>
 
-/** Refreshes of a process go to the database together: see `batchCalls`. */
+/** Sends refreshes of a process to the database together (see `batchCalls`). */
 export function batchRefreshes(pools: Pools, rules: RefreshRules): RefreshSession {
   return batchCalls<RefreshRequest, RefreshResult>({
     many: (requests) => updateSessions(pools, requests, rules),
@@ -131,9 +131,9 @@ const refreshSessions: PreparedQuery<RefreshRequests, RefreshRow & NumberedRow> 
 )
 
 /**
- * Exchanges refresh tokens for their children in one transaction, one after the other: all of them, or none when it throws.
- * @returns a result for each, in the same order; undefined when another transaction held the user or the session; `busy` for all
- * when a lock such as a table's was not had in time
+ * Exchanges refresh tokens for their children in one transaction, one after the other, or none if it throws.
+ * @returns a result per token in the same order; `undefined` if another transaction had locked the user or the session; `busy`
+ * for all if another lock, such as a table's, was not granted in time
  */
 async function updateSessions(
   pools: Pools,
@@ -156,7 +156,7 @@ function toResult(row: RefreshRow): RefreshResult {
   return verdict === 'stolen' ? { verdict, userId: row.user_id } : { verdict }
 }
 
-/** Creates a counter of refresh tokens that were used again: `allowed` within the reuse interval, `revoked` as stolen. */
+/** Creates a counter of reused refresh tokens: `allowed` within the reuse interval, `revoked` as stolen. */
 export function createTokenReuseCounter(meter: Meter): Counter {
   const counter = meter.createCounter('auth_refresh_token_reuse_total', {
     description: 'Refresh tokens that were used again',
@@ -170,23 +170,23 @@ export interface ReuseDeps {
   readonly refreshTokenKey: KeyObject
 }
 
-/** A spent refresh token, in the clear, and who sends it. */
+/** A spent refresh token in clear, and its sender. */
 interface SpentToken extends SessionOrigin {
   readonly token: string
 }
 
-/** The verdict on the spent token, and the child, where its client gets one. */
+/** The result for the spent token, and the child that its client gets, if any. */
 export interface ReuseOutcome {
   readonly result: RefreshResult
   readonly child: string
 }
 
-/** The chain of a parent grows while it is asked for its number. Each loss of the race is another request that was answered. */
+/** The chain of a parent may grow while the service reads its number. Each such race means that another request succeeded. */
 const TRIES_MAX = 20
 
 /**
- * Judges a spent refresh token that `RefreshSession` has called stolen. The parent of the newest live token may be
- * exchanged again, and other ancestors within the interval (reference: Refresh tokens).
+ * Handles a spent refresh token that `RefreshSession` has reported as stolen. The parent of the newest live token may be
+ * exchanged again, and so may other ancestors within the interval (reference: Refresh tokens).
  */
 export async function reuseRefreshToken(deps: ReuseDeps, spent: SpentToken): Promise<ReuseOutcome> {
   let number = 0
@@ -222,7 +222,7 @@ const reuseQuery: PreparedQuery<ReuseParameters, ReuseRow> = prepare(
     ${p.revokeFamily}, ${p.reuseSeconds}, ${p.audit}) AS r`,
 )
 
-/** Undefined where the lock was not had in time. */
+/** Returns `undefined` if the lock was not granted in time. */
 async function callReuse(
   { config: { sessions, compatibility, database }, pools }: ReuseDeps,
   { token, ...spent }: SpentToken & Pick<ReuseParameters, 'childHash' | 'childNumber'>,

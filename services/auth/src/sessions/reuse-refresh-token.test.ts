@@ -26,7 +26,7 @@ async function signIn() {
   return { userId: user.id, sessionId, token: refreshToken }
 }
 
-/** Exchanges a live token for a child that the service need not have derived. */
+/** Exchanges a live token for a child, which the service need not have derived. */
 async function exchange(token: string, child = deriveChildToken(refreshTokenKey, token)): Promise<string> {
   const hashes = { tokenHash: hashRefreshToken(token), childHash: hashRefreshToken(child) }
   const { verdict } = await updateSession(database.pools, { ...origin, ...lenientRules, ...hashes })
@@ -55,7 +55,7 @@ async function reuse(token: string, sessions = {}) {
   return { verdict: result.verdict, child }
 }
 
-/** The largest counter of the session, in text, since it may be larger than a number holds exactly. */
+/** The largest counter of the session, read as text because a number may not hold it exactly. */
 const lastCounter = async (sessionId: string) => {
   const { rows } = await sql<{ last: string }>`SELECT max(counter)::text AS last FROM ${sql.table('refresh_tokens')}
     WHERE session_id = ${sessionId}`.execute(database.db)

@@ -15,7 +15,7 @@ import { deleteSessionsInScope } from './session-repository.ts'
 let database: TestDatabase
 let count = 0
 
-// The namespace gives every function its longest possible names.
+// This namespace gives every function its longest possible name.
 beforeAll(async () => {
   database = await openTestDatabase('app')
 })
@@ -306,7 +306,7 @@ describe('updateSession', () => {
     const rules = { singlePerUser: true }
     expect(await refresh(older.refreshToken, rules)).toEqual({ verdict: 'session-superseded' })
     expect((await refresh(newer.refreshToken, rules)).verdict).toBe('rotated')
-    // An expired session does not count.
+    // An expired session does not count as newer.
     const past = new Date(Date.now() - 1_000)
     await database.db.updateTable('sessions').set({ not_after: past }).where('id', '=', newer.sessionId).execute()
     expect((await refresh(older.refreshToken, rules)).verdict).toBe('rotated')
@@ -334,7 +334,7 @@ describe('updateSession', () => {
       await trx.selectFrom('users').select('id').where('id', '=', user.id).forNoKeyUpdate().execute()
       const refreshing = refresh(session.refreshToken)
       await untilSomebodyWaits()
-      // This would deadlock if the session were locked before the user.
+      // This would deadlock if the refresh locked the session before the user.
       await trx.selectFrom('sessions').select('id').where('id', '=', session.sessionId).forUpdate().execute()
       return refreshing
     })
@@ -344,7 +344,7 @@ describe('updateSession', () => {
   })
 })
 
-/** Resolves as soon as a statement waits for a lock. */
+/** Resolves when a statement waits for a lock. */
 async function untilSomebodyWaits(): Promise<void> {
   const { rows } = await sql<{ waiting: bigint }>`
     SELECT count(*) AS waiting FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid
@@ -454,7 +454,7 @@ describe('deleteSessionsInScope', () => {
     const sessions = [await open(user), await open(user), await open(user)]
     const own = sessions[0]?.sessionId ?? ''
     expect(await signOut(user, own, scope)).toBe('done')
-    // Ids of one millisecond are in no order.
+    // The ids of sessions created in the same millisecond have no order.
     expect(await sessionsOf(user)).toEqual(left.map((index) => sessions[index]?.sessionId).sort())
     expect(await tokensOf(own)).toHaveLength(scope === 'others' ? 1 : 0)
     expect(await tokensOf(stranger.sessionId)).toHaveLength(1)

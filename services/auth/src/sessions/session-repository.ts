@@ -14,7 +14,7 @@ import {
 } from '../users/profile-repository.ts'
 import type { StoredSession, UpstreamSession } from './session.ts'
 
-/** The answer of the SQL functions that begin or change a session. In a refusal all but the verdict is null. */
+/** The result of SQL functions that create or change a session. In a refusal all columns except `verdict` are `NULL`. */
 export interface SessionRow {
   readonly verdict: string
   readonly session_id: string
@@ -24,7 +24,7 @@ export interface SessionRow {
   readonly profile: ProfileJson
 }
 
-/** The columns of a `SessionRow`, from a SQL function whose result is named `r`. */
+/** The columns of a `SessionRow`, from a SQL function whose result has the alias `r`. */
 export const sessionColumns = sql`r.verdict, r.session_id, r.aal, r.started_at, r.amr, r.profile`
 
 export function toStoredSession(row: SessionRow): StoredSession {
@@ -37,7 +37,7 @@ export function toStoredSession(row: SessionRow): StoredSession {
   }
 }
 
-/** The verdict of a SQL function. @throws Error for a verdict that this release does not know */
+/** Checks the verdict of a SQL function. @throws Error for a verdict that this release does not know */
 export function toVerdict<const Verdict extends string>(text: string, known: readonly Verdict[]): Verdict {
   const verdict = known.find((candidate) => candidate === text)
   if (verdict === undefined) throw new Error(`the database answered "${text}"`)
@@ -52,8 +52,8 @@ export interface Session {
 }
 
 /**
- * Whether the session of row `s` was revoked as stolen: its newest refresh token is revoked. Its row stays, so that its other
- * tokens are recognized, and its access token stays valid. Neither may start or finish anything.
+ * Whether the session of row `s` was revoked as stolen, because its newest refresh token is revoked. Its row stays, so that its
+ * other tokens are recognized, and its access token stays valid. Neither may start or finish anything.
  */
 export function isStolen(): RawBuilder<boolean> {
   return sql<boolean>`(SELECT t.revoked FROM ${sql.table('refresh_tokens')} t
@@ -61,8 +61,8 @@ export function isStolen(): RawBuilder<boolean> {
 }
 
 /**
- * Finds a session of a user, without a lock. Undefined when the session has ended, was revoked as stolen, or belongs to another
- * user.
+ * Finds a session of a user without a lock. Returns `undefined` if the session has ended, was revoked as stolen, or belongs to
+ * another user.
  */
 export async function findSession(db: Db, userId: string, sessionId: string): Promise<Session | undefined> {
   const row = await db
@@ -93,12 +93,12 @@ const findStoredSessionQuery: PreparedQuery<{ readonly sessionId: string }, Stor
   (p) => sql`${selectStoredSession()} WHERE s.id = ${p.sessionId}`,
 )
 
-/** Finds the session of a refresh token, good or not, by the token's hash; undefined where no session has it. */
+/** Finds the session of a refresh token, valid or not, by the token's hash. Returns `undefined` if there is none. */
 export async function findSessionOfToken(pools: Pools, tokenHash: Buffer): Promise<StoredSession | undefined> {
   return toStoredSessionOfRow(await pools.read.first(findSessionOfTokenQuery, { tokenHash }))
 }
 
-/** Finds a session with all values of its tokens, on the read pool. Undefined when it has ended. */
+/** Finds a session with all values of its tokens, on the read pool. Returns `undefined` if it has ended. */
 export async function findStoredSession(pools: Pools, sessionId: string): Promise<StoredSession | undefined> {
   return toStoredSessionOfRow(await pools.read.first(findStoredSessionQuery, { sessionId }))
 }
@@ -122,7 +122,7 @@ function toStoredSessionOfRow(row: StoredSessionRow | undefined): StoredSession 
   }
 }
 
-/** The level of assurance of a row. NULL counts as aal1. */
+/** The assurance level in a row. `NULL` counts as aal1. */
 export function toAal(text: string | null): AssuranceLevel {
   return text === 'aal2' ? 'aal2' : 'aal1'
 }
@@ -130,15 +130,15 @@ export function toAal(text: string | null): AssuranceLevel {
 /** The sessions that a sign-out ends: all, the session of the access token, or all others. */
 export type SignOutScope = 'global' | 'local' | 'others'
 
-/** A sign-out, with the values of its audit entry. */
+/** The input of a sign-out, with the values of its audit entry. */
 interface SignOut {
   readonly userId: string
-  /** The user must have this audience; null: any audience. */
+  /** The required audience of the user. `null` means any audience. */
   readonly audience: string | null
-  /** Null for a token without the claim: it ends all sessions, in every scope. */
+  /** `null` for a token without the claim. It ends all sessions in every scope. */
   readonly sessionId: string | null
   readonly scope: SignOutScope
-  /** Whether a token of an ended session is refused. */
+  /** Whether to refuse a token of an ended session. */
   readonly liveSessionOnly: boolean
   readonly ip: string
   readonly audit: boolean
@@ -146,7 +146,7 @@ interface SignOut {
 
 const SIGN_OUT_VERDICTS = ['done', 'user-not-found', 'user-banned', 'session-not-found'] as const
 
-/** How ending sessions went. Only `done` ends any. */
+/** The result of ending sessions. Only `done` ends sessions. */
 export type SignOutVerdict = (typeof SIGN_OUT_VERDICTS)[number]
 
 const signOutQuery: PreparedQuery<SignOut, { readonly verdict: string }> = prepare(
@@ -160,7 +160,7 @@ const signOutQuery: PreparedQuery<SignOut, { readonly verdict: string }> = prepa
     END AS verdict`,
 )
 
-/** Ends sessions of a user, with their refresh tokens, under the user's lock. One call of the database. */
+/** Ends sessions of a user with their refresh tokens, under the user's lock, in one database call. */
 export async function deleteSessionsInScope(pools: Pools, input: SignOut): Promise<SignOutVerdict> {
   return toVerdict((await pools.write.one(signOutQuery, input)).verdict, SIGN_OUT_VERDICTS)
 }
@@ -170,7 +170,7 @@ export async function deleteSession(db: Db, sessionId: string): Promise<void> {
   await db.deleteFrom('sessions').where('id', '=', sessionId).execute()
 }
 
-/** Ends all sessions of a user, with their refresh tokens, but for the session `keptId`. The user is locked. */
+/** Ends all sessions of a locked user with their refresh tokens, except the session `keptId`. */
 export async function deleteSessionsOfUser(trx: Trx, userId: string, keptId: string | null = null): Promise<void> {
   const query = trx.deleteFrom('sessions').where('user_id', '=', userId)
   await (keptId === null ? query : query.where('id', '<>', keptId)).execute()
@@ -185,7 +185,7 @@ const findUpstreamSessionQuery: PreparedQuery<{ readonly sessionId: string }, Up
 
 type UpstreamSessionRow = Omit<UpstreamSession, 'counter'> & { readonly counter: string }
 
-/** Finds a session to which supabase/auth has given refresh tokens of its second form; undefined for any other. */
+/** Finds a session with supabase/auth's refresh tokens of the second form. Returns `undefined` for other sessions. */
 export async function findUpstreamSession(pools: Pools, sessionId: string): Promise<UpstreamSession | undefined> {
   const row = await pools.read.first(findUpstreamSessionQuery, { sessionId })
   return row && { ...row, counter: BigInt(row.counter) }
@@ -201,7 +201,7 @@ const insertAncestorQuery: PreparedQuery<{ readonly sessionId: string; readonly 
       WHERE s.id = ${p.sessionId} GROUP BY s.id ON CONFLICT DO NOTHING RETURNING id`,
   )
 
-/** Inserts a spent refresh token before the oldest one of its session, unless it is there. */
+/** Inserts a spent refresh token before the oldest token of its session, unless it exists. */
 export async function insertAncestor(
   pools: Pools,
   ancestor: { readonly sessionId: string; readonly tokenHash: Buffer },
@@ -213,25 +213,24 @@ export async function insertAncestor(
 export interface SessionMethod {
   readonly method: string
   readonly at: Timestamp
-  /** Since when the credential belongs to the account; null: since the account was made. */
+  /** When the credential was added to the account. `null` means when the account was created. */
   readonly credentialSince: Timestamp | null
 }
 
 /**
- * A new password accepts a credential of at least this age, shown at a sign-in of at most this age
- * (reference: Change of password).
+ * The minimum age of a credential for a new password, and the maximum age of the sign-in with it (reference: Change of password).
  */
 export const PASSWORD_METHOD_MS = 24 * 3_600_000
 
 /**
- * Whether the credential had belonged to the account for so long at that time. A thief of a session can add a
- * credential of their own and sign in with it at once.
+ * Whether the credential was at least this old at that time. A thief of a session could add a credential and immediately sign in
+ * with it.
  */
 export function isByOldCredential({ at, credentialSince }: SessionMethod, ageMs: number): boolean {
   return credentialSince === null || Date.parse(at) - Date.parse(credentialSince) >= ageMs
 }
 
-/** Lists the authentication methods of a session, in no particular order. An ended session has none. */
+/** Lists the authentication methods of a session, unordered. An ended session has none. */
 export async function listSessionMethods(db: Db, sessionId: string): Promise<readonly SessionMethod[]> {
   return db
     .selectFrom('mfa_amr_claims')
@@ -240,7 +239,7 @@ export async function listSessionMethods(db: Db, sessionId: string): Promise<rea
     .execute()
 }
 
-/** Stores since when the credential of an authentication method belongs to the account; null: since the account was made. */
+/** Stores when a method's credential was added to the account. `null` means when the account was created. */
 export async function updateCredentialSince(
   trx: Db,
   { sessionId, method }: { readonly sessionId: string; readonly method: string },
@@ -255,8 +254,8 @@ export async function updateCredentialSince(
 }
 
 /**
- * Copies the authentication methods of a session to another session of its user, without second factors. A copied method
- * replaces the same method, because it has the time of the earlier credential.
+ * Copies the authentication methods of a session, except second factors, to another session of its user. A copied method replaces
+ * the same method, because it has the time of the earlier credential.
  */
 export async function upsertCopiedMethods(
   trx: Db,

@@ -52,7 +52,7 @@ function refresh(token: string, { singlePerUser, ...limits }: ModelLimits) {
 }
 
 const MINUTE_MS = 60_000
-/** Whole and half minutes before now: ages and limits never meet, however long a step takes. */
+/** Ages are whole minutes and limits are half minutes. So they never become equal, however long a step takes. */
 const age = fc.integer({ min: 1, max: 8 }).map((minutes) => minutes * MINUTE_MS)
 const limit = fc.option(fc.integer({ min: 1, max: 8 }).map((minutes) => (minutes + 0.5) * MINUTE_MS))
 const session = fc.record({
@@ -63,7 +63,7 @@ const session = fc.record({
   isStolen: fc.boolean(),
 })
 
-/** The user's sessions, of which the first refreshes. Times are milliseconds since 1970. */
+/** Creates the user's sessions. The first session refreshes. Times are milliseconds since 1970. */
 async function open(sessions: readonly OtherSession[], hasVerifiedFactor: boolean) {
   const user = await createUser()
   if (hasVerifiedFactor) {
@@ -99,13 +99,13 @@ describe('judgeSession', () => {
   type Case = [string, SessionOfUser, SessionCircumstances, ModelLimits, SessionVerdict]
   const refreshed = { ...start, refreshedAt: 1 }
 
-  /** The cases that hold at one moment alone. */
+  /** The cases that hold only at one point in time. */
   const lastMoments: Case[] = [
     ['the last moment of its time', start, around, { ...noLimits, timeboxMs: now }, 'valid'],
     ['the last moment before its own end', { ...start, notAfter: now }, around, noLimits, 'valid'],
     ['a refresh meanwhile', refreshed, around, { ...noLimits, inactivityMs: now - 1 }, 'valid'],
   ]
-  /** The cases that still hold a while later, when the database decides. */
+  /** The cases that still hold when the database decides shortly afterwards. */
   const cases: Case[] = [
     ['no limit', start, around, noLimits, 'valid'],
     ['the first moment after its time', start, around, { ...noLimits, timeboxMs: now - 1 }, 'session-expired'],
@@ -235,7 +235,7 @@ describe('refresh_session beside other requests', () => {
     await database.db.updateTable('sessions').set({ created_at: past }).where('id', '=', sessionId).execute()
     expect(new Set((await many()).map(({ verdict }) => verdict))).toEqual(new Set(['session-expired']))
     const tokens = database.db.selectFrom('refresh_tokens').select('id').where('session_id', '=', sessionId)
-    // A refusal for age is no theft, so the session is unchanged.
+    // A refusal because of age is not a theft, so the session is unchanged.
     expect(await tokens.where('revoked', '=', false).execute()).toHaveLength(1)
   })
 

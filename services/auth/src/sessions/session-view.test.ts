@@ -21,7 +21,7 @@ function configOf(settings: Record<string, string>) {
   return loadAuthConfig(env)
 }
 
-/** Lets a hook put members into the claims, where it is on. */
+/** If `ofHook` is given, a hook adds its members to the claims. */
 async function view(session: IssuedSession, settings: Record<string, string> = {}, ofHook?: object) {
   const signed: object[] = []
   const sign = (claims: object) => `token ${signed.push(claims)}`

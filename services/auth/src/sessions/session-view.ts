@@ -55,7 +55,7 @@ export interface SessionViewDeps {
   readonly hooks: Hooks
 }
 
-/** The claims of a session's access token, before they are signed. Times are epoch seconds, as the claims hold them. */
+/** The claims of a session's access token before they are signed. Times are seconds since 1970, as in the claims. */
 export interface SessionClaims {
   readonly issuedAtSeconds: number
   readonly expiresAtSeconds: number
@@ -63,8 +63,8 @@ export interface SessionClaims {
 }
 
 /**
- * The hook CUSTOM_ACCESS_TOKEN may change the claims. @param method how the token was obtained: by default the last method of the
- * session
+ * Builds the claims, which the hook CUSTOM_ACCESS_TOKEN may change. @param method how the token was obtained, by default the last
+ * method of the session
  */
 export async function buildClaims(
   deps: SessionViewDeps,
@@ -85,8 +85,8 @@ export async function buildClaims(
 }
 
 /**
- * The body of a session that has just begun. If the hook CUSTOM_ACCESS_TOKEN refuses the claims of a session, or is unreachable,
- * the session ends at once. No client has its tokens, and it would count as the newest session of its user.
+ * The body of a session that has just begun. If the hook CUSTOM_ACCESS_TOKEN refuses the claims or is unreachable, the session
+ * ends immediately. No client has its tokens, but it would count as the newest session of its user.
  */
 export async function signNewSession(
   deps: SessionViewDeps & { readonly db: Db },
@@ -101,8 +101,8 @@ export async function signNewSession(
 }
 
 /**
- * The body of the first session of a user who has just been made. Then calls the hook AFTER_USER_CREATED, where the request calls
- * it. The session ends at once where either hook refuses or cannot be reached.
+ * The body of the first session of a new user. Then calls the hook AFTER_USER_CREATED, if the request must call it. The session
+ * ends immediately if either hook refuses or is unreachable.
  */
 export async function signFirstSession(
   deps: SessionViewDeps & { readonly db: Db },
@@ -135,13 +135,13 @@ export async function signSessionView(
   }
 }
 
-/** When a session that lacks the second factor of its user must end, in epoch seconds. */
+/** When a session without its user's second factor must end, in seconds since 1970. */
 function lowAalEnd({ lowAalMs }: SessionConfig, { aal, factors, startedAt }: StoredSession): number {
   const isLow = aal === 'aal1' && factors.some(({ status }) => status === 'verified')
   return isLow && lowAalMs !== undefined ? Math.floor((Date.parse(startedAt) + lowAalMs) / 1_000) : Infinity
 }
 
-/** When a session ends whose access tokens end with it, in epoch seconds. */
+/** When a session ends whose access tokens end with it, in seconds since 1970. */
 function timeboxEnd({ compatibility, sessions }: SessionViewDeps['config'], { startedAt }: StoredSession): number {
   const { enforceOnAccessToken, timeboxMs } = sessions
   if (!compatibility.expireTokensAtTimebox || !enforceOnAccessToken || timeboxMs === undefined) return Infinity
@@ -149,9 +149,9 @@ function timeboxEnd({ compatibility, sessions }: SessionViewDeps['config'], { st
 }
 
 interface TokenTimes {
-  /** Undefined leaves the claim out. */
+  /** `undefined` omits the claim. */
   readonly issuer: string | undefined
-  /** Epoch seconds, as `expiresAtSeconds`. */
+  /** Seconds since 1970, like `expiresAtSeconds`. */
   readonly issuedAtSeconds: number
   readonly expiresAtSeconds: number
 }
@@ -178,7 +178,7 @@ function toClaims(
   }
 }
 
-/** Lets the hook CUSTOM_ACCESS_TOKEN change claims, where it is on. @param method a method of `amr`, or `token_refresh` */
+/** Lets the hook CUSTOM_ACCESS_TOKEN change claims if it is on. @param method a method of `amr`, or `token_refresh` */
 async function customiseClaims(
   { hooks, config }: Pick<SessionViewDeps, 'hooks' | 'config'>,
   claims: AccessTokenClaims,
@@ -187,20 +187,20 @@ async function customiseClaims(
   if (!hooks.isOn('CUSTOM_ACCESS_TOKEN')) return claims
   const payload = { user_id: claims.sub, claims, authentication_method: method }
   const { claims: wanted } = requireHookAnswer(ClaimsAnswer, await hooks.call('CUSTOM_ACCESS_TOKEN', payload))
-  // The operator decides the rights of a token, but not its user: a wrong `sub` would sign people in as others.
+  // The operator of the hook decides the rights of a token, but not its user. A wrong `sub` would sign in as another user.
   if (wanted.sub !== claims.sub || wanted.session_id !== claims.session_id) {
     failHook(new Error('the hook names another user or session'))
   }
   if (!canFit(config.compatibility, wanted))
     failHook(new Error('with the claims of the hook no token fits into a header'))
-  // Services for which the email is an identity must see that nobody has confirmed it.
+  // Services that identify users by email must see that the address is unconfirmed.
   const { email_verified } = claims
   return { ...keepConsoleRole(wanted, claims), ...(email_verified === false && { email_verified }) }
 }
 
 /**
- * The claims of a hook, with the console role of the database: a hook gives nobody a role. Of an operator it does not say either
- * that they have shown a second factor. Other services believe both (console reference: Tokens of operators).
+ * Returns the claims of a hook with the console role from the database, because a hook must not assign roles. A hook also cannot
+ * set `aal` for an operator. Other services trust both claims (console reference: Tokens of operators).
  */
 function keepConsoleRole<Claims extends { readonly exp: number; readonly app_metadata?: unknown }>(
   wanted: Claims,
@@ -211,14 +211,14 @@ function keepConsoleRole<Claims extends { readonly exp: number; readonly app_met
   return metadata === undefined ? wanted : { ...wanted, app_metadata: withoutConsoleRole(metadata) }
 }
 
-/** The dependencies of the hooks of attempts. A rejection ends sessions in a transaction of its own. */
+/** The dependencies of the attempt hooks. A rejection ends sessions in a separate transaction. */
 export interface AttemptHookDeps extends AuditDeps {
   readonly db: Db
   readonly hooks: Hooks
 }
 
 interface Attempt {
-  /** The entry of the audit log for the attempt, if it fails. */
+  /** The entry of the audit log if the attempt fails. */
   readonly failure: AuditEvent & { readonly actor: AuditActor & { readonly id: string } }
 }
 
@@ -226,15 +226,15 @@ interface ComparedAttempt extends Attempt {
   readonly isRight: boolean
 }
 
-/** An answer to a second factor, and the counters that a wrong one adds to. */
+/** An answer to a second factor, and the counters for wrong answers. */
 export interface FactorAttempt extends Attempt {
   readonly factor: Pick<Factor, 'id' | 'factorType'>
   readonly failedChecks: FailedFactorChecks
 }
 
 /**
- * Reports a compared password, right or wrong, to the hook PASSWORD_VERIFICATION_ATTEMPT, and obeys the decision of the hook. The
- * caller has recorded a wrong password.
+ * Reports a compared password, right or wrong, to the hook PASSWORD_VERIFICATION_ATTEMPT, and follows its decision. The caller
+ * has recorded a wrong password.
  */
 export async function judgePasswordAttempt(deps: AttemptHookDeps, attempt: ComparedAttempt): Promise<void> {
   const { hooks } = deps
@@ -248,7 +248,7 @@ export async function judgePasswordAttempt(deps: AttemptHookDeps, attempt: Compa
   refusePassword()
 }
 
-/** Refuses a password without saying why. */
+/** Refuses a password without a reason. */
 export function refusePassword(): never {
   throw invalidCredentials()
 }
@@ -262,8 +262,7 @@ export async function judgeFactorAttempt(
   attempt: FactorAttempt & ComparedAttempt,
 ): Promise<void> {
   const { hooks } = deps
-  // Count a wrong answer before the hook is called: it must count for every answer of the hook, and while the hook takes its
-  // time.
+  // Count a wrong answer before the hook is called. It must count for every answer of the hook, and while the hook is running.
   if (!attempt.isRight) await recordWrongFactor(deps, attempt)
   if (!hooks.isOn('MFA_VERIFICATION_ATTEMPT')) return
   const { id: factor_id, factorType: factor_type } = attempt.factor
@@ -274,7 +273,7 @@ export async function judgeFactorAttempt(
   throw message ? factorAttemptRejectedWith({ message }) : factorAttemptRejected()
 }
 
-/** Counts a wrong answer to a factor, and records it in the audit log. */
+/** Counts a wrong answer to a factor and records it in the audit log. */
 export async function recordWrongFactor(
   deps: Pick<AttemptHookDeps, 'db' | keyof AuditDeps>,
   { failedChecks, failure }: FactorAttempt,
@@ -283,7 +282,7 @@ export async function recordWrongFactor(
   await recordAudit(deps.db, deps, failure)
 }
 
-/** Asks a hook about an attempt. A right password or answer that the hook stops is recorded as a failure. */
+/** Calls a hook about an attempt. If the hook stops a right password or answer, it is recorded as a failure. */
 async function askHook(
   deps: AttemptHookDeps,
   { isRight, failure }: ComparedAttempt,
@@ -300,7 +299,7 @@ async function askHook(
   }
 }
 
-/** Ends all sessions of a user, as a global sign-out does, and records which hook has asked for that. */
+/** Ends all sessions of a user like a global sign-out, and records which hook requested it. */
 async function endSessions(deps: AttemptHookDeps, { failure }: Attempt, hook: string): Promise<void> {
   const { actor, ip } = failure
   await deps.db.transaction().execute(async (trx) => {

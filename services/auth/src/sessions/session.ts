@@ -21,25 +21,25 @@ export type SignInMethod =
   | 'phone_change'
   | 'passkey'
 
-/** The client that asks for a session, as the session's row stores it. */
+/** The client that requests a session, as stored in the session's row. */
 export interface SessionOrigin {
-  /** At most 512 characters. Null where the request has none. */
+  /** At most 512 characters. `null` if the request has none. */
   readonly userAgent: string | null
-  /** A valid IP address, or empty. */
+  /** A valid IP address, or an empty string. */
   readonly ip: string
 }
 
-/** A session with all values of its tokens, without the refresh token in clear text. */
+/** A session with all values of its tokens, without the refresh token in clear. */
 export interface StoredSession extends Profile {
   readonly sessionId: string
   readonly aal: AssuranceLevel
-  /** When the sign-in was. */
+  /** The time of the sign-in. */
   readonly startedAt: Timestamp
   /** Newest first. */
   readonly amr: readonly AuthenticationMethod[]
 }
 
-/** A session whose tokens are about to be handed out. The refresh token is known in the clear only at this moment. */
+/** A session whose tokens are about to be returned. Only now is the refresh token known in clear. */
 export interface IssuedSession extends StoredSession {
   readonly refreshToken: string
 }
@@ -63,13 +63,13 @@ export function refuseMissingSession(): never {
 
 const TOKEN_LENGTH = 32
 
-/** The random part of the first token of a session. */
+/** The number of random bytes in the first token of a session. */
 export const FIRST_TOKEN_BYTES = 24
 
-/** The form of a refresh token. Any other text is refused before the database is asked. */
+/** The format of a refresh token. Any other text is refused before the database is queried. */
 export const REFRESH_TOKEN_PATTERN = /^[A-Za-z0-9_-]{12,}$/
 
-/** The key of `deriveChildToken`. A new JWT_SECRET changes the children of all tokens, but the tokens themselves stay valid. */
+/** The key of `deriveChildToken`. A new JWT_SECRET changes the children of all tokens, but the tokens stay valid. */
 export function deriveRefreshTokenKey(jwtSecret: string): KeyObject {
   return createSecretKey(Buffer.from(hkdfSync('sha256', jwtSecret, '', 'refresh-token-v1', 32)))
 }
@@ -80,9 +80,9 @@ export function firstRefreshToken(random: Buffer): string {
 }
 
 /**
- * The token that follows `parent`. Clients that refresh with the same token at the same time get the same
- * child, although no token is stored in the clear (reference: Refresh tokens).
- * @param number of the child; where spent tokens branch, a token has more than one
+ * Derives the token that follows `parent`. Clients that refresh with the same token at the same time get the same child, although
+ * no token is stored in clear (reference: Refresh tokens).
+ * @param number of the child, because a spent token may have several children
  */
 export function deriveChildToken(key: KeyObject, parent: string, number = 0): string {
   return createHmac('sha256', key)
@@ -91,22 +91,22 @@ export function deriveChildToken(key: KeyObject, parent: string, number = 0): st
     .slice(0, TOKEN_LENGTH)
 }
 
-/** The hash of a token, as the database stores it. Tokens have 192 bits of entropy, so no salt is needed. */
+/** The hash of a token, as stored in the database. Tokens have 192 bits of entropy, so no salt is needed. */
 export function hashRefreshToken(token: string): Buffer {
   return hash('sha256', token, 'buffer')
 }
 
-/** How much of a refresh token supabase/auth shows to those who read its logs. */
+/** The number of characters of a refresh token that supabase/auth shows in its logs. */
 const PREFIX_LENGTH = 5
 
-/** The session that an answer is about, and its user. A refusal may know less than a session. */
+/** The session of an answer, and its user. A refusal may know only the user. */
 export interface AnsweredSession {
   readonly userId: string
   readonly sessionId?: string | undefined
   readonly refreshToken?: string | undefined
 }
 
-/** The headers by which gateways and logs follow a session in the profile supabase. */
+/** The headers by which gateways and logs identify a session in the profile supabase. */
 export function sessionHeaders({ userId, sessionId, refreshToken }: AnsweredSession): Record<string, string> {
   return {
     'sb-auth-user-id': userId,
@@ -116,8 +116,8 @@ export function sessionHeaders({ userId, sessionId, refreshToken }: AnsweredSess
 }
 
 /**
- * The header of a refresh in the profile supabase. It is sent with a new refresh token alone, not with a token that the client
- * could have already.
+ * The header of a refresh in the profile supabase. It is sent only with a new refresh token, not with a token that the client may
+ * already have.
  */
 export function refreshHeaders(
   { sendSessionHeaders: areSent }: Pick<CompatibilityOptions, 'sendSessionHeaders'>,
@@ -126,7 +126,7 @@ export function refreshHeaders(
   return areSent && isNewToken ? { 'sb-auth-refresh-token-reuse': 'false' } : {}
 }
 
-/** Names in an error the session that a request had found, or begun, when it was refused. Only the profile supabase names it. */
+/** Adds to an error the session that the request had found or created. Only the profile supabase sends this. */
 export function nameInError(
   { sendSessionHeaders: areSent }: Pick<CompatibilityOptions, 'sendSessionHeaders'>,
   error: unknown,
@@ -143,19 +143,19 @@ const CHECKSUM_BYTES = 4
 const COUNTER_BYTES_MAX = 9
 const LOW_BITS = 0x7fn
 
-/** The session of a refresh token of the second form, which supabase/auth stores nowhere: it follows from these values. */
+/** The session of a refresh token of the second form. supabase/auth derives such tokens from these values. */
 export interface UpstreamSession {
   readonly id: string
   /** `sessions.refresh_token_hmac_key`: base64url, or encrypted. */
   readonly hmacKey: string
-  /** The counter of the newest token, from 0. */
+  /** The counter of the newest token, starting at 0. */
   readonly counter: bigint
 }
 
 /**
- * The refresh tokens of a session of the second form: the current token, and its parent, which a client that lost an answer still
- * has.
- * @returns undefined if no key of the service decrypts the key of the session, or if the key is so short that a reader of the row
+ * Derives the refresh tokens of a session of the second form: the current token, and its parent, which a client that lost an
+ * answer still has.
+ * @returns `undefined` if no key of the service decrypts the session's key, or if that key is so short that a reader of the row
  * could compute tokens
  */
 export function deriveUpstreamTokens(
@@ -171,7 +171,7 @@ export function deriveUpstreamTokens(
   }
 }
 
-/** The session and the counter in a token of the second form; undefined for any other text. Checks no signature. */
+/** The session and the counter in a token of the second form, or `undefined` for other texts. Checks no signature. */
 export function parseUpstreamToken(
   token: string,
 ): { readonly sessionId: string; readonly counter: bigint } | undefined {
@@ -199,7 +199,7 @@ function readKey(keys: EncryptionKeys, { id, hmacKey }: UpstreamSession): Buffer
   return key === undefined || key.length < KEY_BYTES ? undefined : key
 }
 
-/** Version 0, session, counter, signature and checksum. */
+/** Encodes version 0, session, counter, signature and checksum. */
 function encodeToken(key: Buffer, sessionId: string, counter: bigint): string {
   const session = Buffer.from(sessionId.replaceAll('-', ''), 'hex')
   const content = Buffer.concat([Buffer.of(0), session, toVarint(counter)])
@@ -209,7 +209,7 @@ function encodeToken(key: Buffer, sessionId: string, counter: bigint): string {
   return Buffer.concat([signed, checksum]).toString('base64url')
 }
 
-/** Seven bits a byte, the lowest first; all bytes but the last have the highest bit. */
+/** Encodes seven bits per byte, lowest bits first. All bytes except the last have the highest bit set. */
 function toVarint(value: bigint): Buffer {
   const bytes: number[] = []
   let rest = value

@@ -25,9 +25,9 @@ interface ShownFactor extends SessionOrigin {
   readonly userId: string
   readonly sessionId: string
   readonly factorId: string
-  /** The authentication method that is added to the `amr`. */
+  /** The authentication method to add to the `amr`. */
   readonly method: string
-  /** Since when the user has the factor. */
+  /** When the user enrolled the factor. */
   readonly credentialSince: Timestamp | Date
 }
 
@@ -37,9 +37,9 @@ export interface StepUpDeps {
 }
 
 /**
- * Steps a session up to aal2, inside a transaction that has locked its user (reference: Rotation at aal2). The new refresh token
- * takes the place of all earlier ones, and the user's other sessions below aal2 end. The token is random, so that nobody can
- * compute it from the token before.
+ * Steps a session up to aal2, in a transaction that has locked its user (reference: Rotation at aal2). The new refresh token
+ * replaces all earlier ones, and the user's other sessions below aal2 end. The token is random, so that nobody can derive it from
+ * the previous token.
  */
 export async function stepUpSession(
   trx: Trx,
@@ -56,11 +56,10 @@ export async function stepUpSession(
 }
 
 /**
- * Makes the claims of a session that is about to be stepped up to aal2, where the hook CUSTOM_ACCESS_TOKEN is on. The hook is
- * called before anything is consumed. If the call failed afterwards, the client would have lost a recovery code, and the only
- * refresh token of the session.
- * @param shown `method`: the method that is added to the `amr`
- * @returns undefined where the hook is off
+ * Builds the claims of a session before its step-up to aal2, if the hook CUSTOM_ACCESS_TOKEN is on. The hook is called before
+ * anything is consumed. If a later call failed, the client would lose a recovery code and the only refresh token of the session.
+ * @param shown `method`: the method to add to the `amr`
+ * @returns `undefined` if the hook is off
  */
 export async function prepareStepUpClaims(
   deps: SessionViewDeps & { readonly pools: Pools },

@@ -3,14 +3,14 @@ import type { KeyRing } from '../access-tokens/key-ring.ts'
 import { badJwt, badJwtIssuer, badJwtSession, badJwtSubject, badJwtWithoutSubject, noAuthorization } from '../errors.ts'
 import { parseId } from '../records/ids.ts'
 
-/** The user in whose name a request comes, by its access token. The user may have been deleted or banned since. */
+/** The user of a request's access token. The user may have been deleted or banned since the token was issued. */
 export interface TokenUser {
   readonly userId: string
-  /** Null for a token without the claim. */
+  /** `null` for a token without the claim. */
   readonly sessionId: string | null
-  /** The assurance level by the token. Its session may have been stepped up or lowered since. */
+  /** The assurance level in the token. Its session may have been stepped up or lowered since. */
   readonly aal: AssuranceLevel
-  /** Values of the `aud` claim; the empty audience alone for a token without the claim. */
+  /** The values of the `aud` claim. An empty string for a token without the claim. */
   readonly audiences: readonly string[]
   readonly isAdmin: boolean
 }
@@ -22,7 +22,7 @@ export interface BearerDeps {
   readonly now: () => Date
 }
 
-/** Verifies the one bearer token of a request: its signature and its times. */
+/** Verifies the signature and the times of a request's bearer token. */
 export function readBearer({ signingKeys, now }: BearerDeps, authorization: string | undefined): VerifiedClaims {
   const token = BEARER.exec(authorization ?? '')?.[1]
   if (token === undefined) throw noAuthorization()
@@ -31,7 +31,7 @@ export function readBearer({ signingKeys, now }: BearerDeps, authorization: stri
   throw badJwt({ reason: verification.reason })
 }
 
-/** Like `readBearer`, for an endpoint that needs no bearer: undefined when there is none, or when it does not verify. */
+/** Like `readBearer`, for an endpoint without authentication: `undefined` if the token is absent or invalid. */
 export function findBearer(deps: BearerDeps, authorization: string | undefined): VerifiedClaims | undefined {
   if (authorization === undefined) return undefined
   try {
@@ -46,16 +46,16 @@ export function isAdmin({ role }: { readonly role?: unknown }, adminRoles: reado
   return typeof role === 'string' && adminRoles.includes(role)
 }
 
-/** The rules for tokens that speak for users of this service. */
+/** The rules for tokens of this service's users. */
 export interface TokenRules {
   readonly adminRoles: readonly string[]
-  /** The issuer of this service's tokens; undefined where a hook may have written another issuer into them. */
+  /** The issuer of this service's tokens. `undefined` if a hook may have written another issuer. */
   readonly issuer: string | undefined
 }
 
 /**
- * The user that a token speaks for. Tokens of operators may name no user, since admin endpoints need none. Another service that
- * shares the key has its own issuer and its own users. Tokens that operators sign may lack the issuer.
+ * Returns the user of a token. Tokens of operators may name no user, because admin endpoints need none. Another service that
+ * shares the key has its own issuer and users. Tokens that operators sign may lack the issuer.
  */
 export function toTokenUser(claims: VerifiedClaims, { adminRoles, issuer }: TokenRules): TokenUser {
   const { iss, sub, aal, aud } = claims
@@ -67,25 +67,25 @@ export function toTokenUser(claims: VerifiedClaims, { adminRoles, issuer }: Toke
     userId,
     sessionId: readSessionId(claims),
     aal: aal === 'aal2' ? 'aal2' : 'aal1',
-    // Old versions of supabase/auth leave the claim out where the user has no audience.
+    // Old versions of supabase/auth omit the claim if the user has no audience.
     audiences: (Array.isArray(aud) ? aud : [aud ?? '']).filter((value) => typeof value === 'string'),
     isAdmin: isAdmin(claims, adminRoles),
   }
 }
 
-/** The user of a token's `sub` claim; null when it is missing or not a UUID. */
+/** The user in a token's `sub` claim, or `null` if it is missing or not a UUID. */
 export function readUserId({ sub }: VerifiedClaims): string | null {
   return typeof sub === 'string' && parseId(sub) !== undefined ? sub : null
 }
 
-/** The `session_id` claim; null when it is missing or empty. */
+/** The `session_id` claim, or `null` if it is missing or empty. */
 export function readSessionId({ session_id: sessionId }: VerifiedClaims): string | null {
   if (sessionId === undefined || sessionId === '') return null
   if (typeof sessionId === 'string' && parseId(sessionId) !== undefined) return sessionId
   throw badJwtSession()
 }
 
-/** The audience that a caller asks for (reference: Audience). @param wanted the header X-JWT-AUD @param usual JWT_AUD */
+/** The requested audience (reference: Audience). @param wanted the header X-JWT-AUD @param usual JWT_AUD */
 export function callerAudience(caller: TokenUser, wanted: string | undefined, usual: string): string {
   const own = caller.isAdmin ? undefined : caller.audiences[0]
   return wanted || own || usual

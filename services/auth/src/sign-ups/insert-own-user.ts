@@ -28,7 +28,7 @@ import {
 import { hasClaimedEmail, isUnclaimed, lockIdentifierOwner } from '../users/user-repository.ts'
 import { insertSignUpContent, replaceIdentityData, upsertSignUpContent } from './sign-up-repository.ts'
 
-/** A job calls the hook AFTER_USER_CREATED, for a pending sign-up once it is a user. */
+/** Inserting a user queues the hook AFTER_USER_CREATED. For a pending sign-up, this happens when it becomes a user. */
 interface OwnUserDeps {
   readonly config: Pick<AuthConfig, 'compatibility' | 'jwt'>
   readonly hooks: Pick<Hooks, 'isOn'>
@@ -37,25 +37,25 @@ interface OwnUserDeps {
   readonly randomBytes: RandomBytes
 }
 
-/** A user who is about to be inserted, known by one identifier of their own. */
+/** A user to insert, with one identifier of the user's own. */
 interface NewOwnUser {
-  /** A random UUID. Without it the id is made here. */
+  /** A random UUID. If absent, one is generated. */
   readonly userId?: string
   readonly identifier: UserIdentifier
   readonly audience: string
-  /** Null for a user without a password. */
+  /** `null` for a user without a password. */
   readonly passwordHash: string | null
   readonly data: Readonly<Record<string, unknown>>
-  /** Whether an admin has sent the data. */
+  /** Whether an admin has sent `data`. */
   readonly isInvited: boolean
-  /** The columns with the state of a pending user, and its time. */
+  /** The columns with the state of an unconfirmed user and its time. */
   readonly since: Pick<Insertable<UsersTable>, 'staged_at' | 'invited_at' | 'confirmation_sent_at' | 'keep_unconfirmed'>
 }
 
 /**
- * Adds an unconfirmed user with an email or a phone, and its identity.
- * @returns undefined when a concurrent request has taken the identifier
- * @throws the unique violation of ACCOUNT_KEY when the subject is taken
+ * Inserts an unconfirmed user with an email or a phone, and the identity of the user.
+ * @returns `undefined` if a concurrent request has taken the identifier
+ * @throws the unique violation of ACCOUNT_KEY if the subject is taken
  */
 export async function insertOwnUser(
   trx: Trx,
@@ -66,7 +66,7 @@ export async function insertOwnUser(
   const { kind, value } = identifier
   const user = await insertUnlessTaken(trx, {
     ...since,
-    // A hook may have got this id in a rehearsal, which drew the same bytes.
+    // A hook may have received this id in a rehearsal, which used the same random bytes.
     id: userId ?? toUuid(randomBytes(16)),
     aud: audience,
     role: config.jwt.defaultRole,
@@ -91,7 +91,7 @@ export async function insertOwnUser(
   return user
 }
 
-/** The data of the identity of an invited email: the data of the invitation, or none, by profile. */
+/** The identity data of an invited email: the data of the invitation or none, depending on the profile. */
 function invitationData(
   { compatibility }: Pick<AuthConfig, 'compatibility'>,
   data: NewOwnUser['data'],
@@ -104,20 +104,20 @@ export interface PendingSignUpDeps extends OwnUserDeps {
   readonly randomBytes: RandomBytes
 }
 
-/** An identifier that asked for a code, in the audience of its request. */
+/** An identifier for which a code was requested, in the audience of the request. */
 interface WantedUser {
   readonly identifier: UserIdentifier
   readonly audience: string
-  /** Metadata of the pending sign-up; undefined: none is added for an unknown identifier. */
+  /** Metadata of the pending sign-up. If `undefined`, none is added for an unknown identifier. */
   readonly stage: { readonly data: Readonly<Record<string, unknown>> } | undefined
 }
 
 /**
- * Locks the user who may sign in by a one-time code. For an unknown identifier it inserts a pending sign-up, or renews the
- * pending one (reference: Pending sign-ups). Where codes sign up, the new user is not pending.
- * @returns undefined when no code may be sent: nobody has the identifier, an SSO user has it, or its user belongs to another
- *   audience. Also while a message of another audience to an unconfirmed user is younger than the interval, because a stranger
- *   could replace it
+ * Locks the user who may sign in by a one-time code. For an unknown identifier, inserts a pending sign-up or renews an existing
+ * one (reference: Pending sign-ups). If code requests create users, the new user is not pending.
+ * @returns `undefined` if no code may be sent. Either no user has the identifier, an SSO user has it, or its user has another
+ * audience. Or an unconfirmed user has got a message in another audience within the interval: the new code would let a stranger
+ * replace that message
  */
 export function lockOrAddPendingSignUp(
   trx: Trx,
@@ -127,7 +127,7 @@ export function lockOrAddPendingSignUp(
   return getOrCreate(() => lockOrAddOnce(trx, deps, wanted))
 }
 
-/** @returns `taken` when another request has just taken the identifier */
+/** @returns `taken` if another request has just taken the identifier */
 async function lockOrAddOnce(
   trx: Trx,
   deps: PendingSignUpDeps,
@@ -155,7 +155,7 @@ async function lockOrAddOnce(
   return pending ?? 'taken'
 }
 
-/** Whether the last message to a user is younger than the interval. Each audience counts intervals for itself. */
+/** Whether the last message to a user is newer than the interval. Each audience has its own intervals. */
 function hasRecentMessage(
   trx: Trx,
   { config, now }: Pick<PendingSignUpDeps, 'config' | 'now'>,
@@ -167,8 +167,8 @@ function hasRecentMessage(
 }
 
 /**
- * The user who confirms a sign-up by this code takes the account over with the values of this request. It has no password. A
- * stranger may have signed up with other values.
+ * Stores the values of this request, without a password. A user who confirms a sign-up by this code gets these values, because
+ * another person may have signed up with other values.
  */
 async function keepWantedContent(
   trx: Trx,
@@ -188,7 +188,7 @@ interface PendingSignUpChange extends Omit<WantedUser, 'stage'> {
   readonly data: Readonly<Record<string, unknown>>
 }
 
-/** Inserts a user whose password nobody knows. @returns undefined when another request has just taken the identifier */
+/** Inserts a user with an unknown password. @returns `undefined` if another request has just taken the identifier */
 async function insertUnconfirmed(
   trx: Trx,
   deps: PendingSignUpDeps,
@@ -210,7 +210,7 @@ async function insertUnconfirmed(
   return user
 }
 
-/** The last request alone decides about a pending sign-up: an earlier request may have been a stranger's. */
+/** Only the last request determines a pending sign-up, because earlier ones may come from an attacker. */
 async function updatePendingSignUp(
   trx: Trx,
   { now }: Pick<PendingSignUpDeps, 'now'>,
@@ -221,9 +221,9 @@ async function updatePendingSignUp(
   return updateUser(trx, pending.id, { raw_user_meta_data: { ...data }, aud: audience, staged_at: now() })
 }
 
-/** The user of an invitation by an admin. */
+/** The user whom an admin invites. */
 export interface InvitedUser {
-  /** Normalised. */
+  /** The normalized email. */
   readonly email: string
   readonly data: Readonly<Record<string, unknown>>
   readonly context: RequestContext
@@ -234,8 +234,8 @@ interface InvitationMailDeps extends MailTokenDeps {
 }
 
 /**
- * Queues the mail of an invitation, with new secrets. They have a row of their own, so no sign-up or request of a stranger takes
- * the place of an invitation.
+ * Queues the mail of an invitation with new secrets. They have their own row, so that no request of another person replaces an
+ * invitation.
  */
 export async function mailInvitation(
   trx: Trx,
@@ -253,14 +253,14 @@ export async function mailInvitation(
 }
 
 /**
- * Gets the unconfirmed user of an invitation and locks them, or creates one. The invitation replaces the metadata of a sign-up,
- * which a stranger may have left. In an unclaimed account it also replaces the password and unverified identities at providers.
+ * Gets or creates the unconfirmed user of an invitation, and locks the user. The invitation replaces the metadata of a sign-up,
+ * which may come from an attacker. In an unclaimed account, it also replaces the password and unverified identities at providers.
  */
 export function getOrCreateInvited(trx: Trx, deps: OwnUserDeps, invitation: InvitedUser): Promise<User> {
   return getOrCreate(async () => (await inviteOnce(trx, deps, invitation)) ?? 'taken')
 }
 
-/** @returns undefined when another request has just taken the email */
+/** @returns `undefined` if another request has just taken the email */
 async function inviteOnce(trx: Trx, deps: OwnUserDeps, invitation: InvitedUser): Promise<User | undefined> {
   const { email, data, context } = invitation
   const identifier = { kind: 'email', value: email } as const
@@ -269,14 +269,14 @@ async function inviteOnce(trx: Trx, deps: OwnUserDeps, invitation: InvitedUser):
   const owner = await releaseAndLockOwner(trx, identifier, at)
   if (owner && !isPendingSignUp(owner)) {
     requireUnconfirmed(owner, context.audience)
-    // The admin invites without the metadata with which a stranger may have signed up.
+    // Drop the metadata of the sign-up, which may come from an attacker.
     const beganWithSignUp = await upsertSignUpContent(trx, owner, {
       kind: 'confirmation',
       audience: owner.audience,
       data,
       passwordHash: null,
     })
-    // A mail that a stranger has asked for before the invitation ends with it.
+    // An attacker may have requested a mail before the invitation. Its link must stop working.
     await deleteTokensOfKinds(trx, owner.id, ['confirmation'])
     if (beganWithSignUp) await replaceIdentityData(trx, owner, identifier, invitationData(deps.config, data))
     await rememberChosen(trx, owner.id, data)
@@ -286,7 +286,7 @@ async function inviteOnce(trx: Trx, deps: OwnUserDeps, invitation: InvitedUser):
     }
     return updateUser(trx, owner.id, {
       ...since,
-      // A stranger may have signed up with this address, so the password of that sign-up must not outlive the invitation.
+      // An attacker may have signed up with this address. Their password must not work after the invitation.
       ...(mayHoldStrangers ? { encrypted_password: null } : {}),
       raw_user_meta_data: mergeMetadata(
         deps.config,

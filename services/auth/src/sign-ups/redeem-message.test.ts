@@ -18,7 +18,7 @@ const HOUR_MS = 3_600_000
 const UNCONFIRMED = { email_confirmed_at: null }
 const INVITED = { ...UNCONFIRMED, invited_at: new Date() }
 
-/** Stores a message to a user, as its mail would carry it. @returns the token of its link */
+/** Stores a message to a user. @returns the token of its link */
 async function send(
   { user, email }: SignedUp,
   kind: TokenKind,
@@ -53,7 +53,7 @@ const sendPkce = async (signedUp: SignedUp) => {
 const follow = (token: string, type: VerifyType, via: RedeemedLink['via'] = { kind: 'redirect' }) =>
   redeemLink(deps, { type, token, via, context: CONTEXT })
 
-/** How a message ended, and whether its session belongs to the user and was proven by the message. */
+/** Returns the outcome of a message, and whether its session belongs to the user and has the right method. */
 async function endOf(signedUp: SignedUp, redeemed: ReturnType<typeof follow>) {
   const end = await redeemed
   if (end.verdict !== 'session') return end.verdict

@@ -66,13 +66,13 @@ export interface RedeemDeps extends ApplyDeps, VerificationPasswordDeps {
   readonly hooks: Hooks
 }
 
-/** The result of a used message. `other-address-left`: a change of email waits for its other address, and nobody signs in. */
+/** The result of a used message. With `other-address-left`, an email change needs its other address first. */
 export type Redeemed =
   | { readonly verdict: 'session'; readonly session: IssuedSession; readonly type: string | undefined }
   | { readonly verdict: 'auth-code'; readonly code: string }
   | { readonly verdict: 'other-address-left' }
 
-/** The token of a link that was followed, or posted to the API. */
+/** The token of a followed link, or of a link that was posted to the API. */
 export interface RedeemedLink {
   readonly type: VerifyType
   readonly token: string
@@ -90,13 +90,13 @@ export async function redeemMessage(deps: RedeemDeps, redemption: Redemption): P
   }
   return withUniqueIdentifiers(deps, refuseTaken, async (trx) => {
     const user = await lockUserById(trx, found.id)
-    // A message from before leads nowhere: an SSO user who leaves the company must find no other way in.
+    // Refuse SSO users, so that a user who leaves the company has no other way to sign in. This message may be older.
     if (!user || user.deletedAt !== null || user.isSsoUser) return redemption.refuse()
     requireNotBanned(user, deps.now())
     const { message, secret } = redemption
     if (addressFor(message.kind, user) !== message.identifier) return redemption.refuse()
     if (secret !== 'test-code' && !(await claimToken(trx, secret))) return redemption.refuse()
-    // While the password was hashed, another request may have signed in or added a second factor.
+    // Check again: during hashing, another request may have signed in or added a second factor.
     const locked = { ...deps, db: trx }
     const isWanted = hashed && (await judgeVerificationPassword(locked, { type, user })) !== 'ignored'
     const passwordHash = isWanted ? hashed : undefined
@@ -112,7 +112,7 @@ export async function redeemMessage(deps: RedeemDeps, redemption: Redemption): P
   })
 }
 
-/** Verifies the token of a link. The token finds its user in any audience, since a link cannot send the header X-JWT-AUD. */
+/** Verifies the token of a link. The user may be in any audience, because a link cannot send the header X-JWT-AUD. */
 export async function redeemLink(deps: RedeemDeps, input: RedeemedLink): Promise<Redeemed> {
   const { type, via } = input
   const linkHash = hashLinkToken(input.token)
@@ -131,29 +131,29 @@ export async function redeemLink(deps: RedeemDeps, input: RedeemedLink): Promise
   })
 }
 
-/** The purpose of a message, and the address that it went to. */
+/** The purpose of a message, and the address to which it was sent. */
 type MessagePurpose = Pick<OneTimeToken, 'kind' | 'identifier'>
 
-/** How a sign-in by a message ends: in a session, or in an auth code of a PKCE flow. */
+/** How a sign-in by a message ends: with a session, or with the auth code of a PKCE flow. */
 type MessageFlow = { readonly kind: 'implicit' } | { readonly kind: 'pkce'; readonly id: string }
 
 const IMPLICIT: MessageFlow = { kind: 'implicit' }
 
-/** A message whose code or link token was right, and which is about to be used up. */
+/** A message with a correct code or link token, which is about to be used up. */
 interface Redemption {
   readonly type: VerifyType
   readonly user: User
   readonly message: MessagePurpose
-  /** The secret that was right, and the id of its row. A test code has no row, and is not used up. */
+  /** The correct secret with the id of its row. A test code has no row and is not used up. */
   readonly secret: StoredSecret | 'test-code'
   readonly via: MessageVia
   readonly flow: MessageFlow
-  /** Refuses the later of two requests with the same secret. */
+  /** Refuses the second of two requests with the same secret. */
   readonly refuse: () => never
   readonly context: RequestContext
 }
 
-/** Confirms a change of address, or the address that the message went to. */
+/** Confirms an address change, or the address to which the message was sent. */
 async function confirmByMessage(
   trx: Trx,
   deps: Pick<RedeemDeps, 'config' | 'logger' | 'now' | 'jobs'>,
@@ -176,12 +176,12 @@ async function confirmByMessage(
   return 'done'
 }
 
-/** How far back the passkeys go of which a recovery warns. */
+/** A recovery warns of passkeys that are newer than this. */
 const WARNED_MS = 30 * 86_400_000
 
 /**
- * Ends the work of every session: a user who recovers an account may have lost it to a thief. A recovery proves no more than the
- * address, so it removes no passkey: it warns of those that a thief may have added.
+ * Ends what sessions have started, because an attacker may control the account before a recovery. A recovery proves only the
+ * address, so it removes no passkeys. It warns of recent ones, which the attacker may have added.
  */
 async function guardRecovered(trx: Trx, deps: Pick<RedeemDeps, 'config' | 'now' | 'jobs'>, user: User): Promise<void> {
   await callEndSessionWork(trx, user.id, { scope: 'all' })
@@ -191,7 +191,7 @@ async function guardRecovered(trx: Trx, deps: Pick<RedeemDeps, 'config' | 'now' 
   await notify(trx, deps, user, { name: 'PASSKEYS_KEPT', variables: { Passkeys } })
 }
 
-/** A message of a change of address proves that the new address is the user's, but not that they had the account before. */
+/** A message of an address change proves only the new address, not that the user had the account before. */
 async function findMethod(
   trx: Trx,
   { now }: Pick<RedeemDeps, 'now'>,
@@ -226,16 +226,16 @@ function refuseLink(): never {
 
 interface AddressConfirmation {
   readonly tokenKind: TokenKind
-  /** Replaces the stored hash; undefined keeps it. */
+  /** The new hash. `undefined` to keep the stored one. */
   readonly passwordHash: string | undefined
   readonly ip: string
 }
 
 /**
- * Confirms an address of a user and records it in the audit log. The user is neither pending nor anonymous after that. The first
- * message that confirms an account brings the metadata, the password and the audience of its own request
- * (reference: Duplicate sign-ups).
- * @param user locked, as they were before
+ * Confirms an address of a user and records this in the audit log. The user is then neither pending nor anonymous. The first
+ * message that confirms an account sets the metadata, the password and the audience of its own request (reference: Duplicate
+ * sign-ups).
+ * @param user locked, in the state before the change
  */
 async function confirmAddress(
   trx: Trx,
@@ -263,7 +263,7 @@ async function confirmAddress(
     ...(passwordHash === undefined ? {} : { encrypted_password: passwordHash }),
   })
   const value = user[kind]
-  // An import may have brought accounts of a stranger at providers, and no identity of the address.
+  // An import may have added another person's accounts at providers, without an identity of the address.
   if (mayHoldStrangers && value !== null && (await deleteUnverifiedIdentities(trx, user.id))) {
     await setOwnIdentity(trx, user, { identifier: { kind, value }, isVerified: true, at })
   }
@@ -274,7 +274,7 @@ async function confirmAddress(
   await recordAudit(trx, deps, { action, actor: user, ip, traits: { provider: kind } })
 }
 
-/** The metadata of a user who confirms an address for the first time. */
+/** Returns the metadata of a user who confirms an address for the first time. */
 function metadataOf(
   config: AddressMetadataConfig,
   user: User,
@@ -287,11 +287,11 @@ function metadataOf(
   return confirmedMetadata(config, isSignUp ? signUpMetadata(config, data, address) : data, kind)
 }
 
-/** Takes the content of the sign-up whose message is the first to confirm the account. */
+/** Returns the content of the sign-up whose message is the first to confirm the account, and deletes it. */
 async function takeContent(trx: Trx, user: User, tokenKind: TokenKind): Promise<SignUpContent | undefined> {
   if (user.confirmedAt !== null || isPendingSignUp(user)) return undefined
   const content = await claimSignUpContent(trx, user.id, tokenKind)
-  // An invited user keeps the values of the admin: a stranger who signed up before the invitation may have sent the content.
+  // Invited users keep the admin's values, because an earlier sign-up of an attacker may have sent the content.
   return user.invitedAt === null ? content : undefined
 }
 
@@ -306,13 +306,13 @@ interface MessageUse {
   readonly user: User
 }
 
-/** How a code or a link came. A redirect (GET /verify and its form) takes no password and may give an auth code. */
+/** The source of a code or link. A redirect (GET /verify and its form) takes no password and may return an auth code. */
 type MessageVia = { readonly kind: 'body'; readonly password: string | undefined } | { readonly kind: 'redirect' }
 
 /**
- * Hashes the password that a request sends with a code or a link. The caller holds no lock meanwhile. A missing or weak password
- * leaves the message unused.
- * @returns undefined where the password is ignored
+ * Hashes the password of a request with a code or a link. The caller must hold no lock. A missing or weak password leaves the
+ * message unused.
+ * @returns `undefined` if the password is ignored
  * @throws passwordMissingAtVerify, serverBusy, passwordTooLong, weakPassword, serviceUnavailable
  */
 async function hashVerificationPassword(
@@ -328,8 +328,8 @@ async function hashVerificationPassword(
 }
 
 /**
- * Whether the password of the request is stored (reference: Passwords at verification). An account with an earlier sign-in keeps
- * its password, and an account with a second factor gets none. Both can change it in a session that has shown the factor.
+ * Decides whether the request's password is stored (reference: Passwords at verification). An account with an earlier sign-in
+ * keeps its password, and an account with a second factor gets none. Both can set it in a session of aal2.
  */
 async function judgeVerificationPassword(
   deps: ConfirmerDeps,

@@ -11,10 +11,10 @@ import { batchSignUps, type InsertSignUp, insertSignUp, type SignUp } from './si
 const INTERVAL_MS = 60_000
 const start = Date.parse('2026-01-02T03:04:05.678Z')
 let database: TestDatabase
-/** For sign-ups that need no confirmation. */
+/** Runs sign-ups that need no confirmation. */
 let batched: InsertSignUp
 
-// The namespace gives the function its longest possible names.
+// The namespace makes the names of the function as long as possible.
 beforeAll(async () => {
   database = await openTestDatabase('app')
   batched = batchSignUps(database.pools)
@@ -86,7 +86,7 @@ const change = ({ kind, value }: Address, changes: object) =>
   database.db.updateTable('users').set(changes).where(kind, '=', value).execute()
 const rowsOf = ({ kind, value }: Address) =>
   database.db.selectFrom('users').selectAll().where(kind, '=', value).execute()
-/** Turns the identity into that of a provider. */
+/** Changes the identity to one of an external provider. */
 const leaveToProvider = ({ value }: Address) =>
   database.db.updateTable('identities').set({ provider: 'spotify' }).where('email', '=', value).execute()
 const tasksFor = async ({ value }: Address) => {
@@ -100,7 +100,7 @@ const auditOf = async (actorId: string) => {
 
 const TABLES_OF_USER = ['identities', 'sessions', 'refresh_tokens', 'mfa_amr_claims', 'audit_log_entries'] as const
 
-/** The outcome and the rows of a sign-up that needs no confirmation, without ids and times. */
+/** Returns the outcome and the rows of a sign-up that needs no confirmation, without ids and times. */
 async function signUpAndRead(address: Address) {
   const input = toSignUp(address, { nowMs: start, autoconfirm: true })
   const outcome = await batched(input)
@@ -137,7 +137,7 @@ async function signUpAndRead(address: Address) {
   return z.looseObject({ rows: z.array(z.tuple([z.string(), z.array(z.unknown())])) }).parse(JSON.parse(text))
 }
 
-/** A user who has just signed up and signed in. */
+/** The expected user after a sign-up and sign-in. */
 const signedInUser = (members: object) => ({
   id: anyId,
   audience: 'authenticated',

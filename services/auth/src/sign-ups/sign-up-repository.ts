@@ -19,21 +19,21 @@ import type { SessionOrigin, StoredSession } from '../sessions/session.ts'
 import { type SessionRow, sessionColumns, toStoredSession, toVerdict } from '../sessions/session-repository.ts'
 import type { User } from '../users/user.ts'
 
-/** A sign-up with all values for its one call of the database, made before its identifier is looked up. */
+/** A sign-up with all values for its single database call. They are generated before the identifier is searched. */
 export interface SignUp extends SessionOrigin {
   readonly userId: string
   readonly identityId: string
-  /** Null for a user without an email. A user without a phone too is anonymous. */
+  /** `null` for a user without an email. Without a phone too, the user is anonymous. */
   readonly email: string | null
   readonly phone: string | null
   readonly audience: string
   readonly role: string
-  /** Null for an anonymous user. */
+  /** `null` for an anonymous user. */
   readonly passwordHash: string | null
   readonly data: Readonly<Record<string, unknown>>
   readonly identityData: Readonly<Record<string, unknown>>
   readonly now: Date
-  /** Undefined where the identifier counts as confirmed, so that the user is signed in. */
+  /** `undefined` if the identifier counts as confirmed. The user is then signed in. */
   readonly confirmation: SignUpConfirmation | undefined
   readonly tokenHash: Buffer
   readonly audit: boolean
@@ -43,13 +43,13 @@ interface SignUpConfirmation {
   readonly interval: { readonly key: Buffer; readonly kind: IntervalKind; readonly dueBefore: Date }
   readonly secrets: MessageSecrets
   readonly pkce: PkceChallenge | undefined
-  /** For a new user; undefined where nothing is sent. */
+  /** The message to a new user. `undefined` if none is sent. */
   readonly message: ShownEntry | undefined
-  /** For a user who has not confirmed yet. */
+  /** The message to a user who has not confirmed yet. */
   readonly messageAgain: OutboxEntry | undefined
 }
 
-/** A job, with the record of its message for operators. */
+/** A job with the record of its message for operators. */
 interface ShownEntry extends OutboxEntry {
   readonly message: NewMessage
 }
@@ -57,27 +57,27 @@ interface ShownEntry extends OutboxEntry {
 const VERDICTS = ['signed-in', 'sent', 'sent-again', 'repeated', 'taken'] as const
 
 /**
- * `sent-again`: the confirmation of the owner of the identifier is sent again. `repeated`: it was sent a moment ago. `taken`: a
- * confirmed user has the identifier, or any user where sign-ups need no confirmation.
+ * `sent-again`: the owner of the identifier gets another confirmation. `repeated`: the owner has just got one. `taken`: a
+ * confirmed user has the identifier, or any user if sign-ups need no confirmation.
  */
 export type SignUpVerdict = (typeof VERDICTS)[number]
 
-/** `actorId` is the user who has the identifier, for the audit log alone. */
+/** `actorId` is the user who has the identifier. It is only for the audit log. */
 export type SignUpOutcome =
   | { readonly verdict: 'signed-in'; readonly actorId: string; readonly session: StoredSession }
   | { readonly verdict: Exclude<SignUpVerdict, 'signed-in'>; readonly actorId: string }
 
-/** Signs a user up, unless the identifier is taken. @throws serverBusy when it would wait for too long */
+/** Signs a user up unless the identifier is taken. @throws serverBusy if it would wait too long */
 export type InsertSignUp = (signUp: SignUp) => Promise<SignUpOutcome>
 
-/** Sign-ups that need no confirmation go to the database together: see `batchCalls`. @returns their outcomes, committed */
+/** Sends sign-ups without confirmation to the database in batches (`batchCalls`). @returns committed outcomes */
 export function batchSignUps(pools: Pools): InsertSignUp {
   const alone: InsertSignUp = (signUp) => insertSignUp(pools, signUp)
   const batched = batchCalls<SignUp, SignUpOutcome>({ many: (signUps) => insertSignUps(pools, signUps), alone })
   return (signUp) => (isBatchable(signUp) ? batched(signUp) : alone(signUp))
 }
 
-/** Whether a sign-up can share a transaction: its identifier counts as confirmed. */
+/** Whether a sign-up can share a transaction, because its identifier counts as confirmed. */
 function isBatchable({ confirmation, email, phone }: Pick<SignUp, 'confirmation' | 'email' | 'phone'>): boolean {
   return confirmation === undefined && (email ?? phone) !== null
 }
@@ -97,12 +97,12 @@ const callSignUp = (
 
 const signUpQuery: PreparedQuery<ReturnType<typeof toParameters>, SignUpRow> = prepare('sign_up', callSignUp)
 
-/** Signs one user up. Waits for another transaction that is taking the same identifier. */
+/** Signs one user up. Waits for other transactions that take the same identifier. */
 export async function insertSignUp(pools: Pools, signUp: SignUp): Promise<SignUpOutcome> {
   return toOutcome(await pools.write.one(signUpQuery, toParameters(signUp)))
 }
 
-/** Signs one user up in a transaction of the caller, as `insertSignUp` does. */
+/** Signs one user up like `insertSignUp`, in a transaction of the caller. */
 export async function insertSignUpWithin(trx: Trx, signUp: SignUp): Promise<SignUpOutcome> {
   const [row] = (await callSignUp(toParameters(signUp)).execute(trx)).rows
   if (!row) throw new Error('sign_up has given no row')
@@ -131,9 +131,9 @@ const signUpsQuery: PreparedQuery<{ readonly signUps: readonly SignUp[] }, SignU
 )
 
 /**
- * Signs up several users whose identifiers count as confirmed, in one transaction: all of them, or none when it throws.
- * @returns the outcome of each, in the same order. Undefined when a user has the identifier, or another of these sign-ups takes
- * it. Undefined for all when another transaction was taking one of the identifiers for too long.
+ * Signs up several users whose identifiers count as confirmed, in one transaction. If it throws, none is signed up.
+ * @returns the outcomes in the same order. An outcome is `undefined` if a user has the identifier or another of these sign-ups
+ * takes it. All are `undefined` if another transaction took too long with one of the identifiers
  */
 export async function insertSignUps(
   pools: Pools,
@@ -173,18 +173,18 @@ function toParameters({ confirmation, ...input }: SignUp) {
   }
 }
 
-/** The content of a request that sends a message. The account takes it on if this message is the first to confirm the account. */
+/** The content of a request that sends a message. The account gets it if this message is the first to confirm the account. */
 export interface SignUpContent {
   readonly audience: string
   readonly data: Readonly<Record<string, unknown>>
-  /** Null for a request without a password. */
+  /** `null` for a request without a password. */
   readonly passwordHash: string | null
 }
 
 /**
- * Stores the content of a request, in place of the content of the last request with a message of this kind. Stores nothing for an
+ * Stores the content of a request, and replaces that of the last request with the same kind of message. Stores nothing for an
  * account that is confirmed or did not begin with a sign-up.
- * @param user locked @returns whether the account takes the content on once the message confirms it
+ * @param user locked @returns whether the account will get the content when the message confirms it
  */
 export async function upsertSignUpContent(
   trx: Trx,
@@ -203,7 +203,7 @@ export async function upsertSignUpContent(
   return rows.length > 0
 }
 
-/** Stores the content of the request by which an account begins. */
+/** Stores the content of the request that creates an account. */
 export async function insertSignUpContent(
   trx: Trx,
   user: Pick<User, 'id'>,
@@ -213,7 +213,7 @@ export async function insertSignUpContent(
   await trx.insertInto('sign_up_contents').values(content).execute()
 }
 
-/** The data of the last request with a message of this kind. Undefined for an account that takes no content on any more. */
+/** Returns the data of the last request with this kind of message, or `undefined` if the account gets no content any more. */
 export async function findSignUpData(
   trx: Trx,
   userId: string,
@@ -223,7 +223,7 @@ export async function findSignUpData(
   return (await contents.select('data').executeTakeFirst())?.data
 }
 
-/** Deletes the contents of all requests for an account. @returns that of a kind of message; undefined for none */
+/** Deletes the contents of all requests for an account. @returns the content of one kind, or `undefined` */
 export async function claimSignUpContent(
   trx: Trx,
   userId: string,
@@ -234,7 +234,7 @@ export async function claimSignUpContent(
   return row && { audience: row.aud, data: row.data, passwordHash: row.password_hash }
 }
 
-/** Replaces the data in the identity of a user's own address by the data of a request. */
+/** Replaces the identity data of a user's own address by the data of a request. */
 export async function replaceIdentityData(
   trx: Trx,
   { id }: Pick<User, 'id'>,
@@ -249,7 +249,7 @@ export async function replaceIdentityData(
     .execute()
 }
 
-/** Requires that strangers may sign up, which AUTH_DISABLE_SIGNUP forbids. */
+/** Requires that sign-ups are allowed. AUTH_DISABLE_SIGNUP forbids them. */
 export function requireSignUpsEnabled({ signup }: { readonly signup: Pick<AuthConfig['signup'], 'disabled'> }): void {
   if (signup.disabled) throw signupDisabled()
 }

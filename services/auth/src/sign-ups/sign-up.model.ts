@@ -1,18 +1,18 @@
 import type { SignUpVerdict } from './sign-up-repository.ts'
 
 /**
- * The state of the account that has an identifier at a sign-up. A `pending` sign-up only waits for a first code. A `claimed`
- * email was given to an account by a provider that has not verified it.
+ * The state of the account with an identifier at a sign-up. `pending`: a sign-up that waits for its first code. `claimed`: an
+ * external provider has given the email to an account without verifying it.
  */
 export type OwnerState = 'nobody' | 'pending' | 'claimed' | 'unconfirmed' | 'confirmed'
 
-/** The inputs of the model of a sign-up, beside the owner of its identifier. */
+/** The inputs of the model, except the owner of the identifier. */
 export interface SignUpRules {
-  /** Whether identifiers count as confirmed at once. */
+  /** Whether identifiers count as confirmed immediately. */
   readonly autoconfirm: boolean
-  /** Whether the last message to the identifier is long enough ago. */
+  /** Whether enough time has passed since the last message to the identifier. */
   readonly isDue: boolean
-  /** Whether the identifier is a phone, and its owner has got a code within the interval. */
+  /** Whether the identifier is a phone whose owner has got a code within the interval. */
   readonly hasYoungCode: boolean
 }
 

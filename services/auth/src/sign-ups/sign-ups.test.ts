@@ -18,7 +18,7 @@ let insert: InsertSignUp
 let batches: CountedPools['batches']
 let count = 0
 
-// The namespace gives the function its longest possible name.
+// The namespace makes the name of the function as long as possible.
 beforeAll(async () => {
   database = await openTestDatabase('app')
   const counted = countPools(database.pools)
@@ -179,7 +179,7 @@ describe('batchSignUps', () => {
     const others = inputs.map(({ email }) => newSignUp({ email })).reverse()
     const middle = { id: randomUUID(), aud: 'authenticated', role: 'authenticated', email: inputs[4]?.email ?? null }
     const both = Promise.withResolvers<Promise<readonly (SignUpOutcome | undefined)[]>[]>()
-    // A batch that waits gives up after half a second. Here the locks alone decide, however late the other batch comes.
+    // Remove the lock timeout of half a second, so that the test does not depend on the speed of the other batch.
     await setLockTimeout('0')
     onTestFinished(() => setLockTimeout('500ms'))
     const rollback = database.db.transaction().execute(async (trx) => {
@@ -197,16 +197,16 @@ describe('batchSignUps', () => {
   })
 })
 
-/** Sets for how long `sign_ups` waits for a lock. */
+/** Sets the lock timeout of `sign_ups`. */
 async function setLockTimeout(timeout: string): Promise<void> {
   await database.db.transaction().execute(async (trx) => {
-    // The functions belong to the role that connects, and the service has another one.
+    // The functions belong to the role that connects, not to the role of the service.
     await sql`SET LOCAL ROLE NONE`.execute(trx)
     await sql`ALTER FUNCTION ${sql.table('sign_ups')} SET lock_timeout = ${sql.lit(timeout)}`.execute(trx)
   })
 }
 
-/** Pools that never repeat a transaction that has lost a conflict, and report it. */
+/** Returns pools that report a lost conflict instead of running the transaction again. */
 function withoutRepeats(): Pools {
   const { db, pools } = database
   return {

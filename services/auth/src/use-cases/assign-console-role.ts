@@ -11,15 +11,15 @@ import { lockManagedUser, type ManagedUser } from '../users/user-repository.ts'
 
 export interface AssignConsoleRoleInput extends ManagedUser {
   readonly admin: Admin
-  /** Null takes the role away. */
+  /** `null` removes the role. */
   readonly role: OperatorRole | null
   readonly ip: string
 }
 
 /**
- * Gives a user a console role, changes it, or takes it away (console reference: Console roles in auth). All sessions of the user
- * end, because their access tokens have the former role. Pending links and codes end too, because an attacker may have requested
- * them. The same role again changes nothing.
+ * Assigns, changes or removes a user's console role (console reference: Console roles in auth). All sessions of the user end,
+ * because their access tokens contain the former role. Pending links and codes end too, because an attacker may have requested
+ * them. Assigning the same role again changes nothing.
  */
 export async function assignConsoleRole<Answer>(
   deps: AuditDeps & { readonly db: Db },

@@ -9,8 +9,8 @@ import { viewUser } from '../users/user-view.ts'
 type CallHookDeps = { readonly db: Db; readonly hooks: Hooks; readonly now: () => Date }
 
 /**
- * Calls the hook AFTER_USER_CREATED for a new user. A process may die after the call and before the queue records it. The next
- * attempt calls again, with the `uuid` of this job.
+ * Calls the hook AFTER_USER_CREATED for a new user. If the process dies before the queue records the call, the next attempt calls
+ * again with the same `uuid`, that of this job.
  */
 async function callUserCreatedHook(
   { db, hooks, now }: CallHookDeps,
@@ -26,7 +26,7 @@ async function callUserCreatedHook(
   return 'done'
 }
 
-/** Starts to call the hook for the users in the queue. */
+/** Starts the worker that calls the hook for queued users. */
 export async function startUserCreatedHookCalls(deps: CallHookDeps & { readonly jobs: Jobs }): Promise<void> {
   await deps.jobs.work(userCreatedTask, (created, attempt) => callUserCreatedHook(deps, created, attempt))
 }

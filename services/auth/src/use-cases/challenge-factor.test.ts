@@ -14,7 +14,7 @@ const main = await openMailApp({
 const { deps, clock } = main
 afterAll(() => main.close())
 
-/** A factor of a new user, and what challenges it. */
+/** Creates a factor of a new user. Also returns a function that challenges it. */
 async function createFactor(
   factor: { readonly factor_type: 'totp' } | { readonly factor_type: 'phone'; phone: string; status?: 'verified' },
 ) {
@@ -70,7 +70,7 @@ describe('challengeFactor', () => {
     expect(main.sms.messages.filter(({ to }) => to === phone)).toHaveLength(2)
   })
 
-  // A unique index of supabase/auth holds the times of all factors.
+  // A unique index of supabase/auth contains the times of all factors.
   it('stores challenges of two factors at the same moment', async () => {
     const factors = [await createFactor({ factor_type: 'totp' }), await createFactor({ factor_type: 'totp' })]
     const expiresAt = new Date(clock.now().getTime() + 300_000)

@@ -31,18 +31,18 @@ export interface ChallengeFactorInput {
   readonly caller: TokenUser
   readonly factorId: string
   readonly channel: SmsChannel
-  /** The client's address. Only this address may answer. */
+  /** The client's address. Only this address may answer the challenge. */
   readonly ip: string
-  /** The key of the client's limits; undefined: the client is not limited. */
+  /** The key of the client's rate limits. `undefined` if the client is not limited. */
   readonly limitKey: string | undefined
 }
 
-/** A stored challenge, and until when it can be answered. */
+/** A stored challenge, and the time until which it can be answered. */
 export interface IssuedChallenge {
   readonly id: string
   readonly type: EnrolledType
   readonly expiresAt: Date
-  /** The request to an authenticator: for a new credential, or for the use of the factor's credential. */
+  /** The request to an authenticator: to create a credential, or to use that of the factor. */
   readonly webauthn: { readonly type: 'create' | 'request'; readonly options: CredentialOptions } | undefined
 }
 
@@ -51,7 +51,7 @@ interface Question {
   readonly credential: CredentialRequest | undefined
 }
 
-/** Challenges a second factor (reference: Challenges). Sends a phone a code. */
+/** Challenges a second factor (reference: Challenges). For a phone factor, sends a code. */
 export async function challengeFactor(
   deps: ChallengeFactorDeps,
   input: ChallengeFactorInput,
@@ -88,7 +88,7 @@ async function askForCredential(
 
 const ATTEMPTS_MAX = 10
 
-/** Stores a challenge. Runs again where another factor was challenged in the same microsecond: a unique index forbids that. */
+/** Stores a challenge. Runs again if another factor has a challenge of the same microsecond, because of a unique index. */
 async function retryAtTakenMoment<Result>(
   { names }: Pick<ChallengeFactorDeps, 'names'>,
   run: (delayMicroseconds: number) => Promise<Result>,
@@ -117,7 +117,7 @@ async function storeChallenge(
   const id = randomUUID()
   const createdAt = deps.now()
   const expiresAt = challengeEnd(createdAt, deps.config.mfa.challengeLifetimeSeconds)
-  // Lock the interval before the user. Sign-ups and requests for codes by SMS take the same two locks in this order.
+  // Lock the interval before the user, in the same order as sign-ups and requests for codes by SMS.
   if (factor.phone !== null) await requireFactorIntervals(trx, deps, caller.userId, { ...factor, phone: factor.phone })
   const { user, session } = requireFactorOwner(await lockCaller(trx, deps, caller))
   requireFactor(await findFactor(trx, user.id, factor.id))

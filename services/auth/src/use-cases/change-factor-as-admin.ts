@@ -18,10 +18,10 @@ export interface ManagedFactor extends ManagedUser {
   readonly ip: string
 }
 
-/** The changes of a factor. Undefined members stay as they are. */
+/** The changes of a factor. `undefined` members do not change. */
 interface ChangeFactorAsAdminInput extends ManagedFactor {
   readonly friendlyName: string | undefined
-  /** As it was typed. Ignored for factors of other types. */
+  /** The phone as typed. Ignored for factors of other types. */
   readonly phone: string | undefined
 }
 
@@ -48,7 +48,7 @@ export async function changeFactorAsAdmin(
   })
 }
 
-/** Unenrols a factor of a user. The result is the factor as it was. */
+/** Unenrols a factor of a user. The result is the factor in its last state. */
 export async function unenrolFactorAsAdmin<Answer>(
   deps: AuditDeps & { readonly db: Db },
   { admin, factorId, ip, ...managed }: ManagedFactor,

@@ -40,7 +40,7 @@ interface ChangeUserAsAdminInput extends ManagedUser {
   readonly ip: string
 }
 
-/** Changes a user. Addresses change at once and without a mail (reference: Users made and changed by admins). */
+/** Changes a user. Address changes take effect immediately, without a mail (reference: Users made and changed by admins). */
 export async function changeUserAsAdmin<Answer>(
   deps: AuditDeps &
     NewPasswordRules & {
@@ -74,21 +74,21 @@ export async function changeUserAsAdmin<Answer>(
   )
 }
 
-/** A ban ends no session. It ends the flows that sessions have started, so that none can be finished after the ban. */
+/** A ban ends no session. It ends the flows that sessions have started, so that they cannot be finished later. */
 async function ban(trx: Trx, { id }: User, banMs: number): Promise<void> {
   await updateBan(trx, id, banMs)
   if (banMs > 0) await callEndSessionWork(trx, id, { scope: 'all' })
 }
 
 interface AdminChange {
-  /** The user before the change, locked. */
+  /** The locked user before the change. */
   readonly user: User
   readonly wanted: AdminUser
   readonly passwordHash: string | undefined
   readonly at: Date
 }
 
-/** Changes all but the addresses and the ban. */
+/** Changes everything except the addresses and the ban. */
 function updateAccount(trx: Trx, config: AuthConfig, change: AdminChange): Promise<User> {
   const { user, wanted, passwordHash, at } = change
   const appMetadata = wanted.appMetadata && requireOwnConsoleRole(wanted.appMetadata, user.consoleRole)
@@ -122,16 +122,16 @@ async function updateIdentifiers(
 
 interface IdentifierChange {
   readonly kind: IdentifierKind
-  /** Undefined: it stays. */
+  /** `undefined` to keep the address. */
   readonly value: string | undefined
-  /** Whether the admin vouches for the address. */
+  /** Whether the admin confirms the address. */
   readonly isConfirmed: boolean
-  /** Whether another address takes over the confirmation of the address before. */
+  /** Whether a new address inherits the confirmation of the old one. */
   readonly staysConfirmed: boolean
   readonly at: Date
 }
 
-/** Replaces an address, confirms an address, or both. */
+/** Replaces an address, confirms it, or both. */
 async function updateIdentifier(trx: Trx, user: User, change: IdentifierChange): Promise<User> {
   const { kind, value, isConfirmed } = change
   if (value !== undefined && value !== user[kind]) return replaceIdentifier(trx, user, { ...change, value })
@@ -145,15 +145,15 @@ async function replaceIdentifier(
 ): Promise<User> {
   const identifier = { kind, value }
   await claimIdentifier(trx, identifier, { userId: user.id, refuse: refuseTakenForAdmin })
-  // A message to the old address must not confirm the new one.
+  // A message to the old address must not confirm the new address.
   await deleteTokensOfUser(trx, user.id)
   await deleteAddressChange(trx, user.id, kind)
-  // The confirmation of the old address proves nothing about the new one. The admin may vouch for it.
+  // The confirmation of the old address proves nothing about the new one, but the admin may confirm the new one.
   const keptConfirmation = staysConfirmed ? confirmedAtOf(user, kind) : null
   const changed = await updateUser(trx, user.id, {
     updated_at: at,
     [kind]: value,
-    // supabase/auth cannot read NULL here. The names stand in full, because the compiler accepts any value for a computed one.
+    // supabase/auth cannot read NULL here. Write out the names, because TypeScript does not check values of computed names.
     ...(kind === 'email' ? { email_change: '', email_change_confirm_status: 0 } : { phone_change: '' }),
     [`${kind}_confirmed_at`]: isConfirmed ? at : keptConfirmation,
     ...(isConfirmed && { is_anonymous: false }),
@@ -174,7 +174,7 @@ function confirmedAtOf(user: User, kind: IdentifierKind): User['emailConfirmedAt
   return kind === 'email' ? user.emailConfirmedAt : user.phoneConfirmedAt
 }
 
-/** The access tokens of these sessions have the former role, or an intruder may hold them. */
+/** Their access tokens have the former role, or an attacker may have them. */
 async function endSessions(
   trx: Trx,
   deps: AuditDeps,
@@ -185,13 +185,13 @@ async function endSessions(
   if (!changesRole && passwordHash === undefined) return
   await endSessionsByAdmin(trx, deps, { admin, user, ip })
   if (passwordHash === undefined) return
-  // A pending link must not undo the change of the admin. Only the link of an invitation or a sign-up stays valid.
+  // A pending link must not undo the change. Only links of an invitation or a sign-up stay valid.
   await deleteTokensOfKinds(trx, user.id, ['recovery', 'reauthentication'])
 }
 
 export interface DeleteUserAsAdminInput extends ManagedUser {
   readonly admin: Admin
-  /** `soft` keeps the row, without any data that identifies the user; `hard` removes it. */
+  /** `soft` keeps the row without identifying data. `hard` removes the row. */
   readonly manner: 'soft' | 'hard'
   readonly ip: string
 }
@@ -236,8 +236,8 @@ async function anonymiseUser(trx: Trx, user: User, at: Date): Promise<void> {
 const PHONE_LENGTH = 15
 
 /**
- * Hashes an address, or the subject at a provider, of a deleted user whose row is kept. The hash reveals nothing and frees the
- * address for other users (reference: Deletion). Null stays null.
+ * Hashes an address or a provider's subject of a deleted user whose row stays. The hash reveals nothing and frees the address for
+ * other users (reference: Deletion). `null` stays `null`.
  */
 function hashAddress(userId: string, value: string): string
 function hashAddress(userId: string, value: string | null): string | null

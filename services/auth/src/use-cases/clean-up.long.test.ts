@@ -19,7 +19,7 @@ afterAll(close)
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
-/** How long a code lives that is made at the end of its link's life. */
+/** The lifetime of a code that is generated just before its link expires. */
 const FLOW_MS = 300_000
 const CHALLENGE_MS = 300_000
 const ago = (ms: number) => new Date(clock.now().getTime() - ms)
@@ -29,7 +29,7 @@ const user = (values = {}) =>
     .values({ id: randomUUID(), aud: 'authenticated', role: 'authenticated', ...values })
     .returning('id')
     .executeTakeFirstOrThrow()
-/** Ids of sessions are ordered by time. */
+/** Session ids are ordered by time. */
 const newSessionId = sql<string>`${sql.table('uuid_v7')}()`
 const session = (userId: string, values = {}) =>
   db
@@ -37,7 +37,7 @@ const session = (userId: string, values = {}) =>
     .values({ id: newSessionId, user_id: userId, created_at: clock.now(), updated_at: clock.now(), ...values })
     .returning('id')
     .executeTakeFirstOrThrow()
-/** Cleans up once and returns how many rows of each table were removed. */
+/** Returns a function that cleans up once and returns the removed rows of each table. */
 function openCleanUp(
   sparseBatchesMax?: number,
   others: Pick<CleanUpRuns, 'refusedRowsMax' | 'reportRefusedRows'> = {},
@@ -231,13 +231,13 @@ describe('clean-up', () => {
         (session_id, user_id, token_hash, counter, revoked, created_at, updated_at)
       SELECT ${kept.id}, ${id}, int4send(n), n, n % 4 = 3 OR n > 2000, ${ago(2 * DAY_MS)}, ${ago(2 * DAY_MS)}
       FROM generate_series(1, 22000) n`.execute(db)
-    // Up to 2,000 every fourth row is expired, and beyond that every row, so one run removes all.
+    // Of the first 2,000 rows every fourth is expired, of the others every row, so one run removes all.
     expect(await run()).toEqual({ refresh_tokens: 20_500 })
     await sql`
       INSERT INTO ${sql.table('refresh_tokens')} (session_id, user_id, token_hash, counter, revoked, created_at, updated_at)
       SELECT ${kept.id}, ${id}, int4send(n), n, n IN (30000, 59999), ${ago(2 * DAY_MS)}, ${ago(2 * DAY_MS)}
       FROM generate_series(30000, 60000) n`.execute(db)
-    // Only two rows are expired, 30,000 rows apart: a run reads 20,000 rows and leaves the other to the next run.
+    // Only two rows are expired, 30,000 rows apart. A run reads 20,000 rows and leaves the second to the next run.
     const patient = openCleanUp(20)
     expect(await patient()).toEqual({ refresh_tokens: 1 })
     expect(await patient()).toEqual({ refresh_tokens: 1 })
@@ -276,7 +276,7 @@ describe('clean-up', () => {
         .where('id', 'in', [kept?.id ?? '', gone?.id ?? ''])
         .execute(),
     ).toEqual([kept])
-    // A run that may try 100 of them in vain continues behind them, and the run after the last one begins again.
+    // A run stops after 100 refused rows. The next run continues behind them, and starts again after the last row.
     await expired(DAY_MS / 2)
     const careful = openCleanUp(undefined, { reportRefusedRows, refusedRowsMax: 100 })
     const outcomes: unknown[] = []
@@ -354,7 +354,7 @@ describe('clean-up', () => {
 
   it('finds every batch by an index', async () => {
     const plans = await db.connection().execute(async (connection) => {
-      // The tables of a test are so small that the planner would not use the index.
+      // Force the index, because the planner does not use it for such small tables.
       await sql`SET enable_seqscan = off`.execute(connection)
       await sql`SET enable_bitmapscan = off`.execute(connection)
       const texts: string[] = []
@@ -372,7 +372,7 @@ describe('clean-up', () => {
   })
 })
 
-/** In the order of the clean-ups, and that of lost messages. */
+/** In the order of the clean-ups, followed by that of lost messages. */
 const INDEXES = [
   'refresh_tokens_pkey',
   'sessions_not_after_idx',

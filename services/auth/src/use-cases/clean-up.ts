@@ -14,7 +14,7 @@ import {
   type TableCleanUp,
 } from '../retention/clean-up-repository.ts'
 
-/** Deletes expired rows (reference: Retention). One process runs it every minute. */
+/** Deletes expired rows (reference: Retention). One process runs the task every minute. */
 export const cleanUpTask = defineTask<Record<string, never>>('clean-up', {
   retryLimit: 0,
   firstDelaySeconds: 1,
@@ -24,20 +24,20 @@ export const cleanUpTask = defineTask<Record<string, never>>('clean-up', {
 
 const EVERY_MINUTE = '* * * * *'
 
-/** A run continues while there are rows to delete, to keep up with any load. It ends before the next run begins. */
+/** A run continues while there are rows to delete, so that it keeps up with any load, but ends before the next run. */
 const RUN_MS = 20_000
 /**
- * The most batches of a walk in a run that find few rows, which is a million rows a minute. So a walk past the tokens of ten
- * million signed-in users takes ten minutes, and two seconds of one connection in each.
+ * The largest number of batches in a run that find few rows. It allows a million rows a minute. A scan over the tokens of ten
+ * million signed-in users takes ten minutes, with two seconds of one connection in each.
  */
 const SPARSE_BATCHES_MAX = 1_000
 /**
- * The most rows of a table that a run tries without success: each costs a statement. The next run continues after them. When
- * all rows were tried, the next run begins with the first row.
+ * The largest number of refused rows of a table in a run, because each costs a statement. The next run continues after them.
+ * After the last row, a run starts again with the first row.
  */
 const REFUSED_ROWS_MAX = 1_000
 
-/** Longer than the job of a message lasts with all its attempts. */
+/** Longer than the job of a message can last with all its attempts. */
 export const MESSAGE_JOB_MS = 48 * 3_600_000
 
 interface CleanUpDeps {
@@ -48,20 +48,20 @@ interface CleanUpDeps {
 
 type CountRows = (table: string, rows: number) => void
 
-/** The state that the clean-up runs of a process share: counters, places of unfinished walks, and limits in batches and rows. */
+/** The shared state of a process's clean-up runs: counters, positions of unfinished scans, and limits in batches and rows. */
 export interface CleanUpRuns {
   readonly countRows: CountRows
-  /** The places at which walks continue that an earlier run did not finish. */
+  /** The positions from which scans of earlier runs continue. */
   readonly places: Map<string, CleanUpPlace>
-  /** Default: SPARSE_BATCHES_MAX. */
+  /** SPARSE_BATCHES_MAX by default. */
   readonly sparseBatchesMax?: number | undefined
-  /** Default: REFUSED_ROWS_MAX. */
+  /** REFUSED_ROWS_MAX by default. */
   readonly refusedRowsMax?: number | undefined
-  /** Reports the rows of a table that a run could not delete. */
+  /** Called with the rows of a table that a run could not delete. */
   readonly reportRefusedRows?: (table: string, refused: RefusedRows) => void
 }
 
-/** Deletes expired rows, and fails messages whose job is over. A walk that a run does not finish continues in the next run. */
+/** Deletes expired rows, and fails messages whose job has ended. The next run continues unfinished scans. */
 export async function cleanUp(deps: CleanUpDeps & CleanUpRuns): Promise<void> {
   const { sparseBatchesMax = SPARSE_BATCHES_MAX, refusedRowsMax = REFUSED_ROWS_MAX } = deps
   const time = AbortSignal.timeout(RUN_MS)
@@ -69,7 +69,7 @@ export async function cleanUp(deps: CleanUpDeps & CleanUpRuns): Promise<void> {
   const refusals = new Map<string, RefusedRows>()
   const lostBefore = new Date(deps.now().getTime() - MESSAGE_JOB_MS)
   for (let failed = 1; failed > 0 && !time.aborted; ) failed = await updateLostMessages(deps.db, lostBefore)
-  // One batch of each table in turn, so that a table with many rows does not delay the others.
+  // Delete one batch per table in turn, so that a table with many rows does not delay the others.
   while (turns.length > 0 && !time.aborted) {
     const next: Turn[] = []
     for (const { target, sparse } of turns) {
@@ -84,7 +84,7 @@ export async function cleanUp(deps: CleanUpDeps & CleanUpRuns): Promise<void> {
   for (const [table, refused] of refusals) deps.reportRefusedRows?.(table, refused)
 }
 
-/** Starts the job of every minute, unless the settings switch it off. */
+/** Starts the clean-up of every minute, unless the settings disable it. */
 export async function startCleanUp(
   deps: CleanUpDeps &
     Pick<ServiceLogger, 'logger'> & { readonly jobs: Pick<Jobs, 'work' | 'schedule'>; readonly meter: Meter },
@@ -103,13 +103,13 @@ export async function startCleanUp(
   await deps.jobs.schedule(cleanUpTask, EVERY_MINUTE)
 }
 
-/** A clean-up that a run has not finished, and how many of its batches have found few rows. */
+/** An unfinished clean-up of a table, and the number of its batches that found few rows. */
 interface Turn {
   readonly target: TableCleanUp
   readonly sparse: number
 }
 
-/** Adds the refused rows of a batch to the refused rows of its table. @returns how many the table has */
+/** Adds the refused rows of a batch to those of its table. @returns the table's number of refused rows */
 function addRefusedRows(refusals: Map<string, RefusedRows>, table: string, { refused }: CleanUpBatch): number {
   const before = refusals.get(table)
   const rows = (before?.rows ?? 0) + (refused?.rows ?? 0)
@@ -117,7 +117,7 @@ function addRefusedRows(refusals: Map<string, RefusedRows>, table: string, { ref
   return rows
 }
 
-/** Deletes a batch of a table, and keeps the place where its walk continues. */
+/** Deletes a batch of a table, and stores the position of the scan. */
 async function deleteBatch(
   { db, countRows, places }: Pick<CleanUpDeps, 'db'> & CleanUpRuns,
   target: TableCleanUp,

@@ -14,7 +14,7 @@ afterAll(close)
 const BCRYPT = `$2b$10$${'a'.repeat(53)}`
 let count = 0
 const nextEmail = () => `made${++count}@example.com`
-/** Creates a user, and answers the row. */
+/** Creates a user and returns the row. */
 async function create(fields: AdminUserFields, own = deps) {
   const wanted = parseAdminUser(deps.config, { email: nextEmail(), email_confirm: true, ...fields })
   const { user } = await createUser(own, { admin: SERVICE, id: undefined, wanted, context: CONTEXT }, runWorkAlone)

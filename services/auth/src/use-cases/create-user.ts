@@ -27,16 +27,16 @@ import { chosenNames, insertUser, updateBan } from '../users/user-change-reposit
 type CreateUserDeps = HookedDeps &
   NewPasswordRules & { readonly config: AuthConfig; readonly names: Names; readonly passwords: PasswordHasher }
 
-/** A user that an admin wants, normalised. */
+/** A user that an admin wants to create, normalized. */
 export interface CreateUserInput {
   readonly admin: Admin
-  /** The id of the request; undefined makes one. */
+  /** The id from the request. If `undefined`, one is generated. */
   readonly id: string | undefined
   readonly wanted: AdminUser
   readonly context: RequestContext
 }
 
-/** Switches of providers and DISABLE_SIGNUP do not apply (reference: Users made and changed by admins). */
+/** Creates a user. Switches of providers and DISABLE_SIGNUP do not apply (reference: Users made and changed by admins). */
 export async function createUser<Answer>(
   deps: CreateUserDeps,
   input: CreateUserInput,
@@ -57,7 +57,7 @@ export async function createUser<Answer>(
   }
 }
 
-/** A user without a password gets the hash of a random password. */
+/** Returns the hash of the password. Without a password, hashes a random one. */
 async function hashWantedPassword(
   deps: Pick<CreateUserDeps, 'config' | 'logger' | 'randomBytes' | 'passwords' | 'outbound'>,
   { password, passwordHash }: AdminUser,
@@ -94,18 +94,18 @@ async function insertWantedUser(
   })
   if (wanted.banMs !== undefined) await updateBan(trx, user.id, wanted.banMs)
   for (const [order, kind] of kinds.entries()) {
-    // Identities are listed by the time of their creation, so each gets a time of its own.
+    // Each identity gets a different time, because identities are listed by creation time.
     await insertOwnIdentity(trx, user, { kind, wanted, at: new Date(at.getTime() + order) })
   }
   const provider = deps.config.compatibility.auditProviderOfNewUser ? { provider: kinds[0] } : {}
   const traits = { ...adminTraits(user), ...provider }
   await recordAudit(trx, deps, { action: 'user_signedup', actor: admin.actor, target: user, ip: context.ip, traits })
-  // The mail limit counts only mails that users request.
+  // No mail limit applies, because it counts only mails that users request.
   if (isInvited) await mailInvitation(trx, deps, { user, email, context })
   return getProfile(trx, user.id)
 }
 
-/** The columns that follow from the request of the admin. */
+/** Returns the columns that the admin's request determines. */
 function rowOfWanted(
   config: CreateUserDeps['config'],
   wanted: AdminUser,

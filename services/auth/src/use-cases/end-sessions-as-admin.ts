@@ -7,14 +7,14 @@ import { lockManagedUser, type ManagedUser } from '../users/user-repository.ts'
 
 export interface EndSessionsAsAdminInput extends ManagedUser {
   readonly admin: Admin
-  /** Undefined: all of them. */
+  /** `undefined` for all sessions. */
   readonly sessionId: string | undefined
   readonly ip: string
 }
 
 /**
- * Ends one session of a user, or all. The result is how many there were. Their access tokens stay valid until
- * they expire. What the ended sessions have started ends too, and so do the passkeys that they have registered.
+ * Ends one or all sessions of a user. The result is their number. Access tokens stay valid until they expire. Flows that the
+ * sessions have started end too, and so do passkeys that they have registered.
  */
 export function endSessionsAsAdmin<Answer>(
   deps: AuditDeps & { readonly db: Db },

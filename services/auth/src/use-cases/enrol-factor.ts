@@ -40,26 +40,26 @@ type EnrolFactorDeps = AuditDeps & {
   readonly encryptionKeys: EncryptionKeys
 }
 
-/** A second factor, whose phone is as it was typed, and the caller who enrols it. */
+/** A second factor, with its phone as typed, and the caller who enrols it. */
 interface EnrolFactorInput {
   readonly caller: TokenUser
   readonly wanted: NewFactor
   readonly ip: string
 }
 
-/** A second factor before it has an id. */
+/** A second factor without an id. */
 export interface NewFactor extends WantedFactor {
   readonly type: EnrolledType
 }
 
-/** An enrolled factor. It protects nothing until it is first shown. */
+/** An enrolled factor. It protects the account only after its first use. */
 interface EnrolledFactor {
   readonly id: string
-  /** The user's name, for the label in an authenticator app. */
+  /** The user's name for the label in an authenticator app. */
   readonly account: string
-  /** The digits of a phone factor; undefined for other types. */
+  /** The digits of a phone factor. `undefined` for other types. */
   readonly phone: string | undefined
-  /** The secret of an authenticator app, which is shown this once. */
+  /** The secret of an authenticator app. Only this answer contains it. */
   readonly totpSecret: string | undefined
 }
 
@@ -134,7 +134,7 @@ async function insertUnverifiedFactor(
   return { id, account: user.email ?? user.phone ?? user.id, phone: wanted.phone, totpSecret }
 }
 
-/** A verified factor needs a session that has shown a second factor (reference: Unenrolment). @returns the id of the factor */
+/** Removes a factor. A verified factor needs a session of aal2 (reference: Unenrolment). @returns the id of the factor */
 export async function unenrolFactor(
   deps: AuditDeps & NotifyDeps & { readonly config: AuthConfig; readonly db: Db },
   {
@@ -143,7 +143,7 @@ export async function unenrolFactor(
     ip,
   }: {
     readonly caller: TokenUser
-    /** `recovery-codes`: the factor of all recovery codes, which its URL names without an id. */
+    /** `recovery-codes` is the factor of all recovery codes. Its URL has no id. */
     readonly which: { readonly factorId: string } | 'recovery-codes'
     readonly ip: string
   },

@@ -29,14 +29,14 @@ const FLOW = {
   requestToken: null,
 } as const
 
-/** Begins a flow, as `GET /authorize` does. */
+/** Begins a flow like `GET /authorize`. */
 async function begin(changes: Partial<NewAuthorizationFlow> = {}): Promise<string> {
   const id = randomUUID()
   await insertAuthorizationFlow(deps.db, { ...FLOW, id, at: clock.now(), ...changes })
   return id
 }
 
-/** Returns from the provider, as `GET /callback` does. */
+/** Returns from the provider like `GET /callback`. */
 function finish(state: string | undefined, own = deps) {
   return finishAuthorization(own, {
     answer: { state, code: 'x' },
@@ -45,7 +45,7 @@ function finish(state: string | undefined, own = deps) {
   })
 }
 
-/** How each taken flow of this file ends: its provider has no credentials. */
+/** The outcome of each claimed flow in this file, because the provider has no credentials. */
 const TAKEN = {
   verdict: 'failed',
   redirectTo: FLOW.redirectTo,

@@ -54,21 +54,18 @@ export type FinishAuthorizationDeps = HookedDeps &
   SessionViewDeps &
   UnverifiedDeps & { readonly names: Names }
 
-/** The context of the browser that returns. Its redirect is in the flow. */
+/** The context of the returning browser. The flow contains its redirect. */
 type ReturnContext = Omit<RequestContext, 'redirectTo'>
 
 export interface FinishAuthorizationInput {
   readonly answer: ProviderAnswer & { readonly state?: string | undefined; readonly iss?: string | undefined }
-  /** The provider whose own address was called. Undefined at the address that providers share. */
+  /** The provider whose own address was called. `undefined` at the shared address. */
   readonly calledAt: string | undefined
-  /** Reads the context once the flow is taken: without a flow, the request needs no audience. */
+  /** Reads the context after the flow is claimed. Without a flow, the request needs no audience. */
   readonly readContext: () => Promise<ReturnContext>
 }
 
-/**
- * How a sign-in at a provider ends: with a session, in a PKCE flow with an auth code, or with an error for the page that began
- * it.
- */
+/** The end of a sign-in at a provider: a session, the auth code of a PKCE flow, or an error for the page that began it. */
 export type FinishedAuthorization = { readonly redirectTo: string } & (
   | {
       readonly verdict: 'session'
@@ -81,7 +78,7 @@ export type FinishedAuthorization = { readonly redirectTo: string } & (
 )
 
 /**
- * Finishes a sign-in when its browser returns from the provider (reference: GET /callback and POST /callback): takes the flow,
+ * Finishes a sign-in when the browser returns from the provider (reference: GET /callback and POST /callback). Claims the flow,
  * signs in, and signs the access token.
  */
 export async function finishAuthorization(
@@ -101,7 +98,7 @@ export async function finishAuthorization(
   }
 }
 
-/** Takes the flow of a `state`, once. */
+/** Claims the flow of a `state`. A flow can be claimed only once. */
 async function takeAuthorization(
   deps: Pick<FinishAuthorizationDeps, 'config' | 'db' | 'now'>,
   state: string | undefined,
@@ -115,7 +112,7 @@ async function takeAuthorization(
   if (taken.verdict !== 'claimed') return refuseState()
   const { flow } = taken
   if (now.getTime() >= Date.parse(flow.startedAt) + deps.config.external.flowStateLifetimeMs) throw stateExpired()
-  // The flow may have begun before the setting was changed.
+  // The flow may have begun before the setting changed.
   requirePkce(flow.pkce, deps.config.signup.pkce)
   return { ...flow, redirectTo: permittedEnd(flow.redirectTo, deps.config) }
 }
@@ -124,7 +121,7 @@ type SessionOrCode =
   | { readonly verdict: 'session'; readonly session: IssuedSession; readonly tokens: ProviderSignIn['tokens'] }
   | { readonly verdict: 'auth-code'; readonly code: string }
 
-/** A flow that was taken once, and the answer of its provider. */
+/** A claimed flow, and the answer of its provider. */
 interface TakenFlow {
   readonly flow: AuthorizationFlow
   readonly answer: ProviderAnswer
@@ -132,7 +129,7 @@ interface TakenFlow {
   readonly context: RequestContext
 }
 
-/** Signs in by the answer of a provider. Asks the provider before any lock is taken. */
+/** Signs in by the answer of a provider. Calls the provider before any lock is taken. */
 async function signInByAnswer(
   deps: FinishAuthorizationDeps,
   { flow, answer, place, context }: TakenFlow,
@@ -160,14 +157,14 @@ async function signInByAnswer(
 }
 
 /**
- * Whether the exchange of the code links the identity, rather than the callback. An attacker may lead another user to the
- * provider, but the exchange needs the verifier, which only the browser that began the flow has.
+ * Whether the identity is linked at the exchange of the code instead of the callback. An attacker may send another user to the
+ * provider. But the exchange needs the verifier, which only the browser that began the flow has.
  */
 function linksAtExchange({ config }: Pick<FinishAuthorizationDeps, 'config'>): boolean {
   return config.signup.pkce === 'required'
 }
 
-/** Signs the user in, links the identity or accepts the invitation, as the flow wants. */
+/** Signs the user in, links the identity or accepts the invitation, depending on the flow. */
 async function signInOrLink(
   trx: Trx,
   deps: Repeatable<FinishAuthorizationDeps>,
@@ -187,7 +184,7 @@ async function signInOrLink(
   return signInExternally(trx, deps, { account, context })
 }
 
-/** Opens a session, or stores an auth code for which the client gets one. */
+/** Opens a session, or stores an auth code for the client. */
 async function createSessionOrCode(
   trx: Trx,
   deps: Pick<FinishAuthorizationDeps, 'config' | 'now' | 'randomBytes' | 'encryptionKeys'>,

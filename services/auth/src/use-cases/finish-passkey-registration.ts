@@ -11,7 +11,7 @@ import type { TokenUser } from '../sessions/token-user.ts'
 
 const USUAL_NAME = 'Passkey'
 
-/** Registers a passkey (reference: Passkeys). Counts the user's passkeys under the user's lock. */
+/** Registers a passkey (reference: Passkeys). Counts passkeys under the user's lock, so the limit cannot be exceeded. */
 export async function finishPasskeyRegistration(
   deps: AuditDeps & CeremonyDeps & NotifyDeps & { readonly config: AuthConfig; readonly db: Db },
   input: {

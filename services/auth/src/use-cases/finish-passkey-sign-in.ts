@@ -19,7 +19,7 @@ export interface FinishPasskeySignInInput extends SessionOrigin {
   readonly response: Assertion
 }
 
-/** Signs in by passkey (reference: Passkeys). Answers and logs an unknown passkey like one with a wrong signature. */
+/** Signs in by passkey (reference: Passkeys). An unknown passkey gets the same answer and log line as a wrong signature. */
 export async function finishPasskeySignIn(
   deps: FinishPasskeySignInDeps,
   input: FinishPasskeySignInInput,
@@ -36,7 +36,7 @@ export async function finishPasskeySignIn(
   return refusePasskey()
 }
 
-/** @returns undefined where the passkey is gone, or its counter shows a copy of it */
+/** @returns `undefined` if the passkey is deleted, or its counter shows a copy of it */
 function beginSession(
   deps: FinishPasskeySignInDeps,
   { userAgent, ip }: SessionOrigin,

@@ -14,16 +14,16 @@ import { type RedeemDeps, redeemLink } from '../sign-ups/redeem-message.ts'
 
 export type FollowLinkDeps = RedeemDeps & SessionViewDeps
 
-/** The address to which a link leads the browser, and the session that the address carries, if it carries one. */
+/** The address to which a link leads the browser, and the session in that address, if there is one. */
 interface FollowedLink {
   readonly address: string
   readonly session?: SessionView
 }
 
-/** The answer to the first of the two addresses that must confirm a change of email. Nobody signs in. */
+/** The answer to the first of the two addresses that must confirm an email change. Nobody is signed in. */
 export const OTHER_ADDRESS_LEFT = 'Confirmation link accepted. Please proceed to confirm link sent to the other email'
 
-/** Uses a link that a browser has followed (reference: GET /verify, Verification redirects). */
+/** Uses a link that a browser follows (reference: GET /verify, Verification redirects). */
 export async function followLink(
   deps: FollowLinkDeps,
   { link, context }: { readonly link: ParsedLink; readonly context: RequestContext },
@@ -44,8 +44,8 @@ export async function followLink(
 }
 
 /**
- * Decides whether a link is followed at once, or a page asks first (AUTH_MAILER_LINK_MODE), because a mail scanner opens links
- * too. A request that only prefetches the link must not use it up.
+ * Decides whether a link is followed directly or after a confirmation page (AUTH_MAILER_LINK_MODE), because mail scanners open
+ * links too. A request that only prefetches the link must not use it up.
  */
 export function openLink(
   { config }: { readonly config: AuthConfig },
@@ -54,7 +54,7 @@ export function openLink(
     isPrefetch,
   }: {
     readonly fields: VerifyFields
-    /** Whether the client only prefetches a page that a user may open later. */
+    /** Whether the client prefetches a page that the user may open later. */
     readonly isPrefetch: boolean
   },
 ): 'ask' | 'follow' {

@@ -32,20 +32,20 @@ import { findIdentifierOwner, hasClaimedEmail, lockIdentifierOwner } from '../us
 
 type GenerateLinkDeps = HookedDeps & BreachLookup & { readonly config: AuthConfig; readonly passwords: PasswordHasher }
 
-/** The link that an admin asks for. Addresses are normalised. */
+/** The link that an admin requests. Addresses are normalized. */
 export interface GenerateLinkInput {
   readonly type: LinkType
   readonly email: string
-  /** For a change of email. */
+  /** Only for an email change. */
   readonly newEmail: string
-  /** For a sign-up. */
+  /** Only for a sign-up. */
   readonly password: string | undefined
   readonly data: Readonly<Record<string, unknown>>
   readonly admin: Admin
   readonly context: RequestContext
 }
 
-/** Makes a link and a code as in a mail, without the mail. No limit or interval applies (reference: Generated links). */
+/** Generates a link and a code without sending a mail. No limits and intervals apply (reference: Generated links). */
 export async function generateLink(deps: GenerateLinkDeps, input: GenerateLinkInput): Promise<GeneratedLink> {
   if (LINK_RULES[input.type].makesUser)
     await askBeforeOwnUser(deps, { ...input, identifier: { kind: 'email', value: input.email } })
@@ -60,7 +60,7 @@ export async function generateLink(deps: GenerateLinkDeps, input: GenerateLinkIn
   return link
 }
 
-/** Nobody knows yet whether the link makes a user. The policy is for new users only: `createUser` checks it. */
+/** Hashes without checking the policy. It applies only to new users, and `createUser` checks it. */
 async function hashPassword(
   deps: Pick<GenerateLinkDeps, 'config' | 'logger' | 'passwords' | 'outbound'>,
   password: string,
@@ -77,7 +77,7 @@ interface LinkOwner {
 }
 
 interface Search extends Omit<GenerateLinkInput, 'admin'> {
-  /** Undefined for a link that is no sign-up, and for a sign-up without a password. */
+  /** `undefined` if the link is not for a sign-up, or the sign-up has no password. */
   readonly passwordHash: string | undefined
 }
 
@@ -86,7 +86,7 @@ function getOrCreateLinkOwner(trx: Trx, deps: Repeatable<GenerateLinkDeps>, sear
   return getOrCreate(async () => (await searchLinkOwner(trx, deps, search)) ?? 'taken')
 }
 
-/** @returns undefined when another request has just made the user */
+/** @returns `undefined` if another request has just created the user */
 async function searchLinkOwner(
   trx: Trx,
   deps: Repeatable<GenerateLinkDeps>,
@@ -107,7 +107,7 @@ async function searchLinkOwner(
   return { user, type, address: await storeEmailChange(trx, deps, user, search) }
 }
 
-/** Ignores pending sign-ups and users of another audience. A link that may make a user refuses an address that is taken. */
+/** Ignores pending sign-ups and users of another audience. Links that may create users refuse a taken address. */
 async function lockKnownUser(
   trx: Trx,
   { now }: Pick<GenerateLinkDeps, 'now'>,
@@ -125,7 +125,7 @@ async function lockKnownUser(
   return owner.audience === context.audience ? owner : undefined
 }
 
-/** Keeps the clean-up of unconfirmed users away from users whom an admin made or asked for. */
+/** Prevents the clean-up of unconfirmed users whom an admin created or requested a link for. */
 const KEEP_UNCONFIRMED = { keep_unconfirmed: true }
 
 /** Adds the data and the password of a sign-up to an unconfirmed user. */
@@ -143,8 +143,8 @@ async function addContent(
 }
 
 /**
- * Creates a user, in place of a pending sign-up. A magic link for an unknown address needs no password.
- * @returns undefined when another request has just taken the address
+ * Creates a user, replacing a pending sign-up. A magic link for an unknown address needs no password.
+ * @returns `undefined` if another request has just taken the address
  */
 async function createUser(
   trx: Trx,
@@ -166,7 +166,7 @@ async function createUser(
   })
 }
 
-/** Stores a pending change of email, and forgets earlier confirmations. @returns the address that the link confirms */
+/** Stores a pending email change and deletes earlier confirmations. @returns the address that the link confirms */
 async function storeEmailChange(
   trx: Trx,
   deps: Pick<GenerateLinkDeps, 'config' | 'now'>,
@@ -175,7 +175,7 @@ async function storeEmailChange(
 ): Promise<string> {
   if (type === 'email_change_current' && !deps.config.mail.secureEmailChange) throw secureChangeOff()
   await requireNewIdentifier(trx, user, { kind: 'email', value: newEmail })
-  // A token of the current address agrees to one change only.
+  // A token of the current address is valid for only one change.
   if (user.emailChange !== newEmail) await deleteEmailChangeTokens(trx, user.id)
   const change = {
     email_change: newEmail,

@@ -29,7 +29,7 @@ afterAll(close)
 const ip = '192.0.2.1'
 const Codes = z.object({ codes: z.array(z.string()) })
 
-/** A user with a verified app in a session of aal2. */
+/** Creates a user with a verified authenticator app and an aal2 session. */
 async function createAppOwner(): Promise<SignedIn> {
   const signedIn = await createSignedIn(test)
   const app = factorRow({ user_id: signedIn.user.id, friendly_name: 'app', status: 'verified' })
@@ -45,7 +45,7 @@ const callerOf = ({ user, sessionId }: SignedIn, aal: TokenUser['aal'] = 'aal2')
   audiences: ['authenticated'],
   isAdmin: false,
 })
-/** @returns the codes, or what was thrown */
+/** @returns the codes, or the thrown error */
 const generate = (caller: TokenUser, friendlyName = 'Safe', on = deps) =>
   generateRecoveryCodes(on, { caller, friendlyName, ip }).catch((error: unknown) => error)
 const regenerate = (caller: TokenUser, on = deps) =>

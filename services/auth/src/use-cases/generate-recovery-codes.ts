@@ -29,7 +29,7 @@ type GenerateRecoveryCodesDeps = AuditDeps &
   IssueRecoveryCodesDeps &
   NotifyDeps & { readonly config: AuthConfig; readonly db: Db }
 
-/** Makes the first set of recovery codes of a user (reference: Recovery codes). */
+/** Generates a user's first set of recovery codes (reference: Recovery codes). */
 export async function generateRecoveryCodes(
   deps: GenerateRecoveryCodesDeps,
   {
@@ -38,7 +38,7 @@ export async function generateRecoveryCodes(
     ip,
   }: {
     readonly caller: TokenUser
-    /** The name of the set. No other factor of the user has it. */
+    /** The name of the set. It must differ from the names of the user's other factors. */
     readonly friendlyName: string
     readonly ip: string
   },
@@ -82,7 +82,7 @@ function insertRecoveryFactor(
   })
 }
 
-/** Counts the recovery codes of the caller: `total` were made together, `remaining` are unused. */
+/** Counts the caller's recovery codes: `total` in the set, `remaining` unused. */
 export async function getRecoveryCodeCounts(
   deps: ActiveCallerDeps & { readonly db: Db },
   caller: TokenUser,

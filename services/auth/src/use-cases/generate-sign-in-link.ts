@@ -12,7 +12,7 @@ import { lockManagedUser } from '../users/user-repository.ts'
 
 const LIFETIME_MS = 600_000
 
-/** Makes a link that signs in as a user once, within ten minutes. It replaces a waiting magic link or recovery. */
+/** Generates a link that signs in as a user once, within ten minutes. It replaces a pending magic link or recovery. */
 export async function generateSignInLink<Answer>(
   deps: MailTokenDeps & AuditDeps & { readonly config: AuthConfig; readonly db: Db },
   {
@@ -43,7 +43,7 @@ export async function generateSignInLink<Answer>(
   )
 }
 
-/** A link to an unconfirmed email would confirm it, so an operator could vouch for an address. */
+/** Requires a confirmed email. Otherwise the link would confirm an address that only the operator states. */
 function requireConfirmedEmail({ email, emailConfirmedAt }: User): string {
   if (email === null || emailConfirmedAt === null) throw signInLinkImpossible()
   return email

@@ -25,14 +25,14 @@ afterAll(() => main.close())
 const exchange = (body: object, headers = {}) => main.post('/token?grant_type=pkce', body, headers)
 const claimsOf = (token: string) => JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString())
 
-/** A verifier and the parameters that begin its flow. */
+/** Returns a verifier and the parameters that begin its flow. */
 function newPair() {
   const verifier = randomBytes(32).toString('base64url')
   const codeChallenge = createHash('sha256').update(verifier).digest('base64url')
   return { verifier, pair: { code_challenge: codeChallenge, code_challenge_method: 's256' } }
 }
 
-/** Follows the link of the next mail to an address. @returns the auth code that it ends in */
+/** Follows the link of the next mail to an address. @returns the auth code at its end */
 async function followMail(email: string): Promise<string> {
   const { link } = await main.readMail(email)
   const answer = await app.inject({ method: 'GET', url: `/verify${link.search}` })
@@ -47,7 +47,7 @@ async function newCode(signedUp?: SignedUp) {
   return { user, email, verifier, code: await followMail(email) }
 }
 
-/** Both bodies of an error of /token. */
+/** Expects an error of /token in both body formats. */
 async function expectFailure(body: object, status: number, code: string, text: string) {
   const error = code === 'validation_failed' ? 'invalid_request' : 'invalid_grant'
   const plain = await exchange(body)

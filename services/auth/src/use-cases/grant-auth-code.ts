@@ -24,7 +24,7 @@ export type GrantAuthCodeDeps = UnverifiedDeps &
 export interface GrantAuthCodeInput extends SessionOrigin {
   readonly authCode: string | undefined
   readonly codeVerifier: string | undefined
-  /** The key of the client's limits; undefined: the client is not limited. */
+  /** The key of the client's rate limits. `undefined` if the client is not limited. */
   readonly limitKey: string | undefined
 }
 
@@ -37,8 +37,8 @@ type AuthCodeSession = SessionView & ProviderTokens
 
 /**
  * Exchanges the auth code of a PKCE flow for a session (reference: PKCE grant). A code works once, because only one of several
- * concurrent requests deletes the flow. A wrong verifier leaves the flow as it is. In the strict profile the exchange links the
- * identity of a linking flow.
+ * concurrent requests can delete the flow. A wrong verifier does not change the flow. In the strict profile, the exchange links
+ * the identity of a linking flow.
  */
 export async function grantAuthCode(deps: GrantAuthCodeDeps, input: GrantAuthCodeInput): Promise<AuthCodeSession> {
   const { authCode, codeVerifier } = input
@@ -64,7 +64,7 @@ export async function grantAuthCode(deps: GrantAuthCodeDeps, input: GrantAuthCod
   return refuseUnverified(deps, { provider: flow.provider, user, linking, mailTo, context })
 }
 
-/** The tokens of an external provider, which the client gets this once. */
+/** Returns the tokens of an external provider. Only this answer contains them. */
 function decryptProviderTokens(
   { encryptionKeys }: Pick<GrantAuthCodeDeps, 'encryptionKeys'>,
   { id, providerTokens }: FinishedFlow,
@@ -88,7 +88,7 @@ async function exchangeFlow(
 ): Promise<ExchangedFlow> {
   const user = await lockUserById(trx, flow.userId)
   if (!user || user.deletedAt !== null) refuseFlow()
-  // The exchange of a code that links refuses an SSO user in words of its own.
+  // An exchange that links an identity refuses SSO users later, with its own error.
   if (user.isSsoUser && !flow.isOfSsoUser && !flow.link) refuseFlow()
   if (isBanned(user, deps.now())) refuseBannedSignIn()
   if (!(await deleteFlow(trx, flow))) refuseFlow()

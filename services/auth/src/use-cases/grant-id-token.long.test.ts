@@ -24,7 +24,7 @@ import { type MailApp, openMailApp } from '../../test/mail-app.ts'
 import { createSignedIn, signIn as signInByPassword } from '../../test/signed-in.ts'
 import { createSignedUp } from '../../test/signed-up.ts'
 
-/** The settings of a provider that is switched on. */
+/** The settings of an enabled provider. */
 const client = (name: string, id: string) => ({
   [`AUTH_EXTERNAL_${name}_ENABLED`]: 'true',
   [`AUTH_EXTERNAL_${name}_CLIENT_ID`]: id,
@@ -65,7 +65,7 @@ beforeEach(() => {
   email = `openid${people}@example.com`
 })
 
-/** Signs in as a browser does, until the last redirect. */
+/** Signs in like a browser, up to the last redirect. */
 async function signIn(provider: string, query: Readonly<Record<string, string>> = {}) {
   const started = await service.app.inject(`/authorize?${new URLSearchParams({ provider, ...query })}`)
   const { pathname, search } = await openId.agree(new URL(String(started.headers.location)))
@@ -77,7 +77,7 @@ const grant = async (payload: object, headers: Record<string, string> = {}) => {
   return { status: answer.statusCode, body: answer.json() }
 }
 
-/** Claims of a good token of Google. */
+/** Claims of a valid Google token. */
 const google = (changes: Readonly<Record<string, unknown>> = {}) => ({
   iss: 'https://accounts.google.com',
   aud: 'web.apps.example',
@@ -87,7 +87,7 @@ const google = (changes: Readonly<Record<string, unknown>> = {}) => ({
   name: 'Ada',
   ...changes,
 })
-/** A request that links the account of that token. */
+/** Returns a request that links the account of this token. */
 const linkBody = async () => ({ provider: 'google', id_token: await openId.sign(google()), link_identity: true })
 const refused = (status: number, code: string, text: string, error = 'invalid_request') => ({
   status,
@@ -181,7 +181,7 @@ describe('google', () => {
     const { fragment } = await signIn('google', { access_type: 'offline', prompt: 'consent' })
     const tokens = { provider_token: anyJwt, provider_refresh_token: expect.any(String) }
     expect(fragment).toEqual(fragmentBody('google', tokens))
-    // The profile is read only when there is no id_token.
+    // The profile is read only if there is no id_token.
     expect(openId.called).toContain('www.googleapis.com/oauth2/v3/certs')
     expect(openId.called).not.toContain('www.googleapis.com/userinfo/v2/me')
   })
@@ -392,7 +392,7 @@ describe('POST /token, grant id_token', () => {
 
   it.each([
     ['google', { aud: 'web.apps.example', iss: 'https://accounts.google.com', email_verified: false }],
-    // An administrator of any tenant may write any address.
+    // An admin of any tenant can set any address.
     ['azure', { aud: 'azure-client', iss: `https://login.microsoftonline.com/${TENANT}/v2.0`, xms_edov: false }],
   ])('422: refuses an unverified address of %s, and links nothing', async (provider, claims) => {
     const { user } = await createSignedUp(service.deps, { email })

@@ -58,17 +58,17 @@ export type GrantIdTokenDeps = HookedDeps &
 export interface GrantIdTokenInput {
   readonly idToken: string | undefined
   readonly provider: string | undefined
-  /** In place of `provider`, with `clientId`. */
+  /** Used instead of `provider`, together with `clientId`. */
   readonly issuer: string | undefined
   readonly clientId: string | undefined
   readonly accessToken: string | undefined
   readonly nonce: string | undefined
-  /** The account that the identity is linked to; undefined: the grant signs in. */
+  /** The account to which the identity is linked. `undefined` for a sign-in. */
   readonly linkTo: TokenUser | undefined
   readonly context: RequestContext
 }
 
-/** Signs in by an id_token that an app got from a provider (reference: Id token grant). */
+/** Signs in by an id_token that an app has received from a provider (reference: Id token grant). */
 export async function grantIdToken(deps: GrantIdTokenDeps, input: GrantIdTokenInput): Promise<SessionView> {
   const { linkTo, context } = input
   if (linkTo) requireManualLinking(deps.config)
@@ -158,9 +158,9 @@ interface IdTokenProvider {
 }
 
 /**
- * Finds the provider of an id_token, before the token is read (reference: Id token grant). An issuer must be listed by
- * EXTERNAL_ALLOWED_ID_TOKEN_ISSUERS and belong to an enabled provider. The client id of the request must be one of ours.
- * Otherwise a token that was made for any application would be accepted.
+ * Finds the provider of an id_token before the token is read (reference: Id token grant). An issuer must be listed in
+ * EXTERNAL_ALLOWED_ID_TOKEN_ISSUERS and belong to an enabled provider. The client id in the request must belong to this service.
+ * Otherwise tokens for any application would be accepted.
  */
 async function findIdTokenProvider(
   deps: Pick<GrantIdTokenDeps, 'config' | 'db' | 'encryptionKeys'>,
@@ -204,7 +204,7 @@ function isIssuer(configured: AnyConfiguredProvider, issuer: string): boolean {
   return !isOAuth1(configured) && configured.provider.idTokens?.keysOf(issuer) !== undefined
 }
 
-/** Refuses a provider that is off, or not for this client. @param known the provider, where it is one of ours that is off */
+/** Refuses a disabled provider, or one that is not for this client. @param known the provider, if it exists and is disabled */
 function refuseProvider(
   { config }: Pick<GrantIdTokenDeps, 'config'>,
   name: string,

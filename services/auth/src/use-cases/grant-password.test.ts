@@ -15,7 +15,7 @@ interface Guess {
   readonly password?: string
 }
 
-/** @param verify takes the place of the comparison */
+/** @param verify replaces the comparison */
 const signIn = ({ email, password }: Guess, verify: PasswordHasher['verify'] = deps.passwords.verify) =>
   grantPassword(
     { ...deps, passwords: { ...deps.passwords, verify } },
@@ -65,7 +65,7 @@ describe('grantPassword', () => {
       { email: (await createSignedUp(deps, { deleted_at: new Date() })).email, password: 'guess' },
       { email: 'no address at all', password: 'guess' },
       { email: 'nobody@example.com' },
-      // Two failed checks reach the limit, so the right password gets the answer of a wrong one.
+      // Two failed checks reach the limit, so the correct password gets the answer of a wrong one.
       { email: known.email, password: 'guess' },
       { email: known.email, password: known.password },
     ]

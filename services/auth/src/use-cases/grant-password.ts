@@ -25,7 +25,7 @@ import { findPasswordUser, type PasswordUser } from '../users/user-repository.ts
 
 /** The members of the request. Empty members count as absent. */
 export interface GrantPasswordInput extends SessionOrigin {
-  /** The text under which a wrong password counts, beside the identifier. */
+  /** The key under which a wrong password is counted, together with the identifier. */
   readonly failedAs: string
   readonly email: string | undefined
   readonly phone: string | undefined
@@ -33,7 +33,7 @@ export interface GrantPasswordInput extends SessionOrigin {
   readonly audience: string
 }
 
-/** A session. It says so when the password, although right, no longer meets the policy. */
+/** A session. It also states if the correct password no longer meets the policy. */
 export interface PasswordSessionView extends SessionView {
   readonly weak_password?: { readonly message: string; readonly reasons: readonly WeakPasswordReason[] } | null
 }
@@ -49,16 +49,16 @@ export type GrantPasswordDeps = AttemptHookDeps &
   }
 
 /**
- * Signs in by password: one read, one verification, one write. No connection is held while the password is verified. An unknown
- * user, a user without a password, a wrong password and too many attempts cost the same and look the same (reference: Password
- * grant).
+ * Signs in by password with one read, one verification and one write. No connection is held during the verification. An unknown
+ * user, a user without a password, a wrong password and too many attempts take the same time and get the same answer (reference:
+ * Password grant).
  */
 export async function grantPassword(deps: GrantPasswordDeps, input: GrantPasswordInput): Promise<PasswordSessionView> {
   const identifier = await readSignInIdentifier(deps, input)
   const user = await findPasswordUser(deps.pools, { ...identifier, audience: input.audience })
   const verified = await checkPassword(deps, input, { identifier, user })
   if (!verified && user) refuseBanFirst(deps, user)
-  // The hook is skipped for an unknown user, so where it is on, the time of an answer may reveal that.
+  // The hook is not called for an unknown user. So if it is enabled, the time of an answer may reveal this.
   if (user)
     await judgePasswordAttempt(deps, {
       isRight: verified !== undefined,
@@ -71,12 +71,12 @@ export async function grantPassword(deps: GrantPasswordDeps, input: GrantPasswor
 interface VerifiedPassword {
   readonly user: PasswordUser
   readonly verifiedHash: string
-  /** Whether the password must be hashed again. */
+  /** Whether the password must be hashed again with the present settings. */
   readonly isOutdated: boolean
   readonly provider: IdentifierKind
 }
 
-/** Verifies a password, and counts a failed check. @returns undefined where it is wrong, or counts as wrong */
+/** Verifies a password and counts a failed check. @returns `undefined` if it is wrong or counts as wrong */
 async function checkPassword(
   deps: GrantPasswordDeps,
   { password = '', failedAs, ip }: GrantPasswordInput,
@@ -85,26 +85,26 @@ async function checkPassword(
     user,
   }: {
     readonly identifier: UserIdentifier
-    /** Undefined for an unknown identifier. */
+    /** `undefined` for an unknown identifier. */
     readonly user: PasswordUser | undefined
   },
 ): Promise<VerifiedPassword | undefined> {
   const check = { identifier: identifier.value, client: failedAs }
   const verifiedHash = user?.passwordHash ?? null
   const { matches, isOutdated } = await deps.passwords.verify(verifiedHash, password, user?.id)
-  // Look at the failed checks after the verification, so that concurrent attempts see each other's.
+  // Check the limit after the verification, so that concurrent attempts see each other's failed checks.
   const blocked = await isBlocked(deps, check)
-  // If the settings hide unconfirmed accounts, treat the correct password as wrong. A different answer would reveal the account.
+  // If the settings hide unconfirmed accounts, a correct password counts as wrong, so that no answer reveals them.
   const mayRevealUnconfirmed = deps.config.signup.revealsUnconfirmed || user?.isConfirmed === true
   if (user && verifiedHash !== null && matches && !blocked && mayRevealUnconfirmed)
     return { user, verifiedHash, isOutdated, provider: identifier.kind }
   await recordFailedCheck(deps, check)
-  // Also for an unknown address: an entry takes time, which would reveal who has an account.
+  // Record this for unknown addresses too, because the time of the entry would reveal which accounts exist.
   await recordAudit(deps.db, deps, signInFailure(user?.id ?? null, identifier, { ip }))
   return undefined
 }
 
-/** The entry of the audit log for a sign-in that fails. It has no address of an unknown account. */
+/** Returns the audit log entry of a failed sign-in. It contains no address of an unknown account. */
 function signInFailure<Id extends string | null>(
   id: Id,
   { kind, value }: UserIdentifier,
@@ -114,12 +114,12 @@ function signInFailure<Id extends string | null>(
   return { action: 'login_failed', actor, ip, traits: { provider: kind } } as const
 }
 
-/** Refuses a banned user even for a wrong password, in a profile that shows the ban first. */
+/** Refuses a banned user even for a wrong password, if the profile shows the ban first. */
 function refuseBanFirst({ config, now }: Pick<GrantPasswordDeps, 'config' | 'now'>, user: PasswordUser): void {
   if (config.compatibility.showBanBeforePassword && isBanned(user, now())) refuseBannedSignIn()
 }
 
-/** @returns undefined where the user has got another password since this one was verified */
+/** @returns `undefined` if the user's password has changed since the verification */
 async function signInVerified(
   deps: GrantPasswordDeps,
   { userAgent, ip, password = '' }: GrantPasswordInput,
@@ -171,6 +171,6 @@ async function readSignInIdentifier(
   if (!config.signup.phoneEnabled) throw phoneSignInsDisabled()
   if (!config.compatibility.findUserByMalformedPhone) return { kind: 'phone', value: await requirePhone(deps, phone) }
   const value = stripPhone(phone)
-  // Users without a phone may have the empty text in its place.
+  // Users without a phone may have an empty text as their phone.
   return value === '' ? refusePassword() : { kind: 'phone', value }
 }

@@ -47,7 +47,7 @@ export interface GrantRefreshTokenInput extends SessionOrigin {
 
 export interface RefreshedSession {
   readonly session: SessionView
-  /** False where the client gets a refresh token that it could have already. */
+  /** `false` if the client gets a refresh token that it may already have. */
   readonly isNewToken: boolean
 }
 
@@ -60,7 +60,7 @@ export type GrantRefreshTokenDeps = AuditDeps &
     readonly tokenReuse: Counter
   }
 
-/** Exchanges a refresh token for its child and a new access token (reference: Refresh tokens). */
+/** Exchanges a refresh token for the next one and a new access token (reference: Refresh tokens). */
 export async function grantRefreshToken(
   deps: GrantRefreshTokenDeps,
   input: GrantRefreshTokenInput,
@@ -80,7 +80,7 @@ export async function grantRefreshToken(
   }
 }
 
-/** Exchanges a token that is alive. Asks whether a spent token may be exchanged too, in a profile that allows more. */
+/** Exchanges an unused token. Asks the database whether a used one is allowed too, if the profile may allow it. */
 async function exchangeToken(
   deps: Pick<GrantRefreshTokenDeps, 'config' | 'encryptionKeys' | 'pools' | 'refreshSession' | 'refreshTokenKey'>,
   token: string,
@@ -97,8 +97,9 @@ async function exchangeToken(
 }
 
 /**
- * Stores a spent token of the second form of supabase/auth. An adoption copies only the two newest tokens of a session. The
- * token is judged as any other spent token: a client that still sends it may have stolen it. @returns whether the token is one
+ * Stores a used token of the second form of supabase/auth, because an adoption copies only the two newest tokens of a session.
+ * The token is then treated like any other used token, because a client that sends it may have stolen it. @returns whether the
+ * token has this form
  */
 async function storeAncestor(
   { encryptionKeys, pools }: Pick<GrantRefreshTokenDeps, 'encryptionKeys' | 'pools'>,
@@ -119,8 +120,8 @@ function isExchanged(result: RefreshResult): result is Extract<RefreshResult, { 
 const METHOD = 'token_refresh'
 
 /**
- * Calls the hook, where it is on, before the token is used up. Otherwise, while the hook cannot be reached for longer than the
- * reuse interval, a client that repeats its request would look like a thief.
+ * Calls the hook, if enabled, before the token is used up. Otherwise, a client that repeats its request after an outage of the
+ * hook, longer than the reuse interval, would look like an attacker.
  */
 async function prepareClaims(
   deps: Pick<GrantRefreshTokenDeps, 'config' | 'pools' | 'now' | 'signingKeys' | 'hooks'>,
@@ -134,7 +135,7 @@ async function prepareClaims(
   })
 }
 
-/** Refuses a refresh. The answer names the session of the token, where the profile names sessions. */
+/** Refuses a refresh. The answer contains the token's session if the profile reveals sessions. */
 async function refuseRefresh(
   { config, pools }: Pick<GrantRefreshTokenDeps, 'config' | 'pools'>,
   verdict: RefreshRefusal,

@@ -15,7 +15,7 @@ export interface InviteUserInput extends InvitedUser {
   readonly admin: Admin
 }
 
-/** Mails an invitation, also where sign-ups are disabled (reference: POST /invite). Invites an unconfirmed user again. */
+/** Mails an invitation, even if sign-ups are disabled (reference: POST /invite). An unconfirmed user can be invited again. */
 export async function inviteUser<Answer>(
   deps: InviteUserDeps,
   input: InviteUserInput,

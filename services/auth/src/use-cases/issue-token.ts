@@ -14,18 +14,17 @@ type IssueTokenDeps = {
   readonly signingKeys: KeyRing
 }
 
-/** A token that belongs to no session. */
+/** A token without a session. */
 export interface IssuedToken {
   readonly accessToken: string
-  /** Epoch seconds. */
+  /** Seconds since 1970. */
   readonly expiresAtSeconds: number
 }
 
 /**
- * Signs an access token for an operator. It has no session: it cannot be refreshed or revoked, and nothing in
- * the database changes. The hook CUSTOM_ACCESS_TOKEN is not asked. The token of a user is signed as the
- * tokens of sessions are. The token of a role, which may live for years, is signed with JWT_SECRET, because
- * it must outlive the rotation of signing keys.
+ * Signs an access token for an operator. It has no session, cannot be refreshed or revoked, and changes nothing in the database.
+ * The hook CUSTOM_ACCESS_TOKEN is not called. The token of a user is signed like the tokens of sessions. The token of a role may
+ * live for years. It is signed with JWT_SECRET, so that it stays valid when signing keys are rotated.
  */
 export async function issueToken(
   deps: IssueTokenDeps,
@@ -33,7 +32,7 @@ export async function issueToken(
     subject,
     lifetimeSeconds,
   }: {
-    /** A role alone, such as `service_role`, or a user with the user's own role. */
+    /** Only a role, such as `service_role`, or a user with the user's own role. */
     readonly subject: { readonly role: string } | { readonly userId: string }
     readonly lifetimeSeconds: number
   },
@@ -56,7 +55,7 @@ function signWithSecret(jwt: JwtConfig, claims: object): string {
   return signAccessToken(key, claims)
 }
 
-/** The claims of a user, as a token of a session has them. */
+/** Returns the claims of a user, like those of a session's token. */
 async function describeUser({ pools }: Pick<IssueTokenDeps, 'pools'>, userId: string): Promise<object> {
   const { user } = await getManagedProfile(pools, { userId, audience: undefined })
   requireUser(user.deletedAt === null ? user : undefined)

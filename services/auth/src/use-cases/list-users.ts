@@ -13,17 +13,17 @@ import {
 } from '../users/user-list-repository.ts'
 import { findIdentifierOwner } from '../users/user-repository.ts'
 
-/** A page of the list: with the total in the page form, or with the next cursor, if any, in the cursor form. */
+/** A page of the list. By page number it has the total, and by cursor the next cursor, if there is one. */
 export interface ListedUsers {
-  /** At most the first 1,000 of the page. */
+  /** The first users of the page, at most 1,000. */
   readonly users: readonly Profile[]
-  /** The other users of the page, some at a time. */
+  /** The other users of the page, in parts. */
   readonly rest: AsyncIterable<readonly Profile[]> | undefined
   readonly total: number | undefined
   readonly next: Cursor | undefined
 }
 
-/** Lists users, by default newest first (reference: Lists of users). A cursor costs the same at any depth. */
+/** Lists users, newest first by default (reference: Lists of users). A cursor costs the same at any position. */
 export async function listUsers(
   { db }: { readonly db: Db },
   { audience, request }: { readonly audience: string; readonly request: UserListRequest },
@@ -41,7 +41,7 @@ export async function listUsers(
   return { users, rest: undefined, total: undefined, next: found.length > perPage ? cursorOf(users) : undefined }
 }
 
-/** Each piece begins after the last user of the piece before it, so that a user who is made meanwhile moves no other. */
+/** Each part begins after the last user of the previous part, so that new users do not shift the list. */
 async function* listRest(
   db: Db,
   list: Pick<UserList, 'audience' | 'filter' | 'direction'>,
@@ -65,13 +65,13 @@ function cursorOf(users: readonly Profile[]): Cursor | undefined {
 
 interface SearchUsersInput extends Pick<UserList, 'direction' | 'limit' | 'after'> {
   /**
-   * The beginning of an email, a phone number or a full name, in any case; an id; or the subject of an identity at a provider.
-   * Undefined lists all users.
+   * The beginning of an email, a phone or a full name (ignoring case), an id, or the subject of an identity at a provider.
+   * `undefined` to list all users.
    */
   readonly search: string | undefined
 }
 
-/** Finds users without pending sign-ups, metadata and claims of identities (console reference: Users in lists). */
+/** Searches users. Pending sign-ups, metadata and claims of identities are left out (console reference: Users in lists). */
 export async function searchUsers(
   { config, db }: { readonly config: AuthConfig; readonly db: Db },
   { search, ...page }: SearchUsersInput,
@@ -87,8 +87,8 @@ export async function searchUsers(
 }
 
 /**
- * Reads a phone number as people write it: with `+`, in any form that a request may have. Without `+` only digits can be
- * a number: an email may begin with digits and dots. Users are found by the digits, and by the number that they are parsed to.
+ * Reads a phone number in usual notations. With `+`, it may have any form that a request accepts. Without `+`, only digits count,
+ * because an email may begin with digits and dots. Users are found by the digits and by the parsed number.
  */
 function readSearchedPhone(search: string): TypedPhone | undefined {
   const code = /^\+([1-9])$/.exec(search)?.[1]

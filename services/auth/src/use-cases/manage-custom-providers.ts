@@ -35,8 +35,8 @@ type CreateCustomProviderDeps = AuditDeps &
   }
 
 /**
- * Adds a provider (reference: Custom providers). While a deleted provider has identities, its identifier is given again for the
- * same issuer and claim of the subject alone.
+ * Adds a provider (reference: Custom providers). While a deleted provider has identities, its identifier can be used again only
+ * with the same issuer and subject claim.
  */
 export async function createCustomProvider(
   deps: CreateCustomProviderDeps,
@@ -45,9 +45,9 @@ export async function createCustomProvider(
   const { config, db } = deps
   const { identifier, client_secret: secret, ...wanted } = provider
   const newCallback = config.compatibility.ownCallbackOfNewProviders ? 'own' : 'shared'
-  // Ask the issuer first: its answer may take seconds, and the transaction below holds a lock.
+  // Call the issuer first, because its answer may take seconds and the transaction below holds a lock.
   const settings = await completeSettings(deps, { callback: newCallback, ...wanted })
-  // Before the lock, too: the search reads all identities.
+  // Search before the lock, because the search reads all identities.
   const isInUse = await hasIdentitiesOfOtherIssuer(db, identifier, customIssuerOf(settings))
   const id = randomUUID()
   const encrypted = encryptSecret(deps, id, secret)
@@ -68,9 +68,9 @@ export async function createCustomProvider(
 }
 
 /**
- * Changes a provider. Members that are not given stay. The type and the identifier can never change: identities name the
- * identifier, and their ids belong to that type of provider. While identities exist, the issuer and the claim of the subject
- * cannot change either, because a subject would then name another user.
+ * Changes a provider. Absent members do not change. The type and the identifier can never change, because identities refer to the
+ * identifier and their ids belong to the type. While identities exist, the issuer and the subject claim cannot change either,
+ * because a subject could then be another user.
  */
 export async function changeCustomProvider(
   deps: AuditDeps &

@@ -47,7 +47,7 @@ export async function deleteOwnPasskey(
   })
 }
 
-/** Lists the passkeys of the caller in the order of their ids (reference: Passkeys). */
+/** Lists the caller's passkeys, sorted by id (reference: Passkeys). */
 export async function listOwnPasskeys(
   deps: ActiveCallerDeps & { readonly db: Db },
   caller: TokenUser,

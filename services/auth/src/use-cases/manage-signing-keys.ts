@@ -16,7 +16,7 @@ import type { AuthConfig } from '../config.ts'
 import type { Db, Trx } from '../database.ts'
 import type { EncryptionKeys, RandomBytes } from '../secrets/encrypted-secret.ts'
 
-/** Adds a key, which signs once it is promoted. The result is the key; undefined when the kid has been used before. */
+/** Adds a key. It signs after its promotion. The result is the key, or `undefined` if the kid was used before. */
 export async function addSigningKey<Answer>(
   deps: AuditDeps & {
     readonly config: AuthConfig
@@ -31,7 +31,7 @@ export async function addSigningKey<Answer>(
   return transactAgain(deps.db, (trx) =>
     runWork(trx, deps, async () => {
       await lockSigningKeys(trx)
-      // A token that JWT_SECRET has signed under this kid would be verified with the new key.
+      // Otherwise tokens that JWT_SECRET has signed with this kid would be verified with the new key.
       if (kid === deps.config.jwt.secretKeyId) return undefined
       return (await insertSigningKey(trx, key, 'next')) ? getSigningKeyStatus(trx, kid) : undefined
     }),
@@ -40,7 +40,7 @@ export async function addSigningKey<Answer>(
 
 /** The outcome of a promotion. Only `promoted` changes a key. */
 export type Promotion =
-  /** `retired` is the key that signed before; undefined when JWT_SECRET did. */
+  /** `retired` is the key that signed before, or `undefined` if it was JWT_SECRET. */
   | {
       readonly verdict: 'promoted'
       readonly key: SigningKeyStatus
@@ -48,20 +48,20 @@ export type Promotion =
     }
   | { readonly verdict: 'active-already'; readonly key: SigningKeyStatus }
   | { readonly verdict: 'unknown' | 'over' }
-  /** JWT_VALID_METHODS lacks the algorithm of the key, so the service would refuse its own tokens. */
+  /** JWT_VALID_METHODS lacks the key's algorithm, so the service would refuse its own tokens. */
   | { readonly verdict: 'refused'; readonly alg: string }
   | { readonly verdict: 'too-young'; readonly waitSeconds: number }
 
 interface PromoteSigningKeyInput {
   readonly kid: string
-  /** How long the key must have been published, so that other services know it before they see its signatures. */
+  /** How long the key must have been published, so that other services know it before its first signature. */
   readonly ageSecondsMin: number
 }
 
 /**
- * Makes a key the one that signs. The key that signed before verifies until its last token has expired. A retired key can be
- * promoted again while it still verifies.
- * @throws Error when the row of the key has a state that this release does not know
+ * Makes a key the signing key. The previous one verifies tokens until its last token has expired. A retired key can be promoted
+ * again while it still verifies.
+ * @throws Error if the row of the key has a state that this release does not know
  */
 export async function promoteSigningKey<Answer>(
   deps: AuditDeps & { readonly config: AuthConfig; readonly db: Db },
@@ -92,15 +92,15 @@ async function promoteLockedKey(
 }
 
 /**
- * The treatment of the tokens that a retired key has signed. `keep`: they stay valid until they expire.
- * `refuse`, for a key that has leaked: this service refuses them within seconds, and other services do so
- * when they read the key set again. `expect-none`: a key that signs, or whose tokens may be valid, is not retired.
+ * What happens to tokens of a retired key. `keep`: they stay valid until they expire. `refuse`, for a leaked key: this service
+ * refuses them within seconds, and other services after they have read the key set again. `expect-none`: the key is not retired
+ * if it signs or its tokens may be valid.
  */
 export type TokensOfRetired = 'keep' | 'refuse' | 'expect-none'
 
-/** How a retirement went. Only `retired` has changed anything. */
+/** The result of a retirement. Only `retired` has changed anything. */
 export type Retirement =
-  /** `until`: when the key stops verifying; undefined when it has stopped. `wasActive`: JWT_SECRET signs instead. */
+  /** `until` is the end of its verification, `undefined` if ended. With `wasActive`, JWT_SECRET signs now. */
   | {
       readonly verdict: 'retired'
       readonly key: SigningKeyStatus
@@ -108,7 +108,7 @@ export type Retirement =
       readonly wasActive: boolean
     }
   | { readonly verdict: 'retired-already'; readonly key: SigningKeyStatus }
-  /** `in-use`: it signs, or its tokens may be valid. */
+  /** `in-use`: the key signs, or its tokens may be valid. */
   | { readonly verdict: 'in-use' }
   | { readonly verdict: 'unknown' }
 
@@ -117,7 +117,7 @@ interface RetireSigningKeyInput {
   readonly tokens: TokensOfRetired
 }
 
-/** Retires a key. It signs no more, unless it is promoted again while it still verifies. */
+/** Retires a key. It signs no longer, unless it is promoted again while it still verifies. */
 export async function retireSigningKey<Answer>(
   deps: AuditDeps & { readonly config: AuthConfig; readonly db: Db },
   input: RetireSigningKeyInput,
@@ -138,7 +138,7 @@ async function retireLockedKey(
   if (tokens === 'expect-none' && mayHaveTokens) return { verdict: 'in-use' }
   const stillVerifies = key.verifies && tokens === 'refuse'
   if (key.state === 'retired' && !stillVerifies) return { verdict: 'retired-already', key }
-  // A key that has never signed has no tokens to wait for.
+  // A key that has never signed has no tokens that must stay valid.
   const hasTokens = tokens === 'keep' && key.state === 'active'
   const until = await updateKeyToRetired(trx, kid, hasTokens ? retiredVerifySeconds(jwt) : 0)
   const retired = { key: await getSigningKeyStatus(trx, kid), wasActive: key.state === 'active' }

@@ -15,7 +15,7 @@ import { OPERATOR } from '../../test/forged-token.ts'
 import { type MailApp, openMailApp } from '../../test/mail-app.ts'
 import { createSignedIn, type SignedIn, signIn } from '../../test/signed-in.ts'
 
-// The thief of a session has neither the password nor the mailbox of its user.
+// The attacker has a stolen session, but neither the password nor the mailbox of its user.
 type Headers = { readonly authorization: string }
 
 const SETTINGS = {
@@ -50,7 +50,7 @@ let thief: string
 function useService(settings: Readonly<Record<string, string>>) {
   beforeAll(async () => {
     stub = await startAnybodyProvider()
-    // Authentication methods are dated by the clock of the database.
+    // The times of authentication methods come from the clock of the database.
     test = await openMailApp(
       { ...SETTINGS, ...stub.settings, ...settings },
       { replace: () => ({ now: () => new Date() }) },
@@ -114,7 +114,7 @@ async function signInByNewPasskey(headers: Headers): Promise<Headers> {
   return bearer(shown.json().access_token)
 }
 
-/** Moves the times of everything in the account into the past. */
+/** Moves all times of the account into the past. */
 async function age(interval: string) {
   const back = sql`- ${interval}::interval`
   await sql`UPDATE ${sql.table('address_changes')} SET changed_at = changed_at ${back}`.execute(test.deps.db)
@@ -131,7 +131,7 @@ describe.each(['compatible', 'strict'])(
     })
     const text = 'Current password required when setting new password.'
     const REFUSED = [400, errorBody(400, 'current_password_required', text)]
-    /** In the strict profile a new credential does not make a session fresh. */
+    /** In the strict profile, a new credential does not make a session fresh. */
     const refused = () => (profile === 'strict' ? SIGN_IN_AGAIN : REFUSED)
 
     it('200: accepts a session by a code to an earlier confirmed address', async () => {

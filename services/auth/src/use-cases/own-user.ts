@@ -40,7 +40,7 @@ type ChangeOwnUserDeps = HookedDeps &
   NewPasswordDeps &
   MessageAllowanceDeps & { readonly config: AuthConfig; readonly names: Names }
 
-/** The changes that a user makes to their own account. Undefined members stay as they are. The phone is as it was typed. */
+/** A user's changes of their own account. `undefined` members do not change. The phone is as typed. */
 export interface OwnChanges extends OwnAddresses, UserChanges {
   readonly password: string | undefined
   readonly currentPassword: string | undefined
@@ -48,8 +48,8 @@ export interface OwnChanges extends OwnAddresses, UserChanges {
 }
 
 /**
- * Changes the caller's own account (reference: PUT /user). All changes are checked before anything is hashed or counted. Then one
- * transaction makes all of them or none, under the user's lock.
+ * Changes the caller's own account (reference: PUT /user). Checks all changes before anything is hashed or counted. Then one
+ * transaction makes all changes or none, under the user's lock.
  */
 export async function changeOwnUser(
   deps: ChangeOwnUserDeps,
@@ -71,7 +71,7 @@ export async function changeOwnUser(
   try {
     const store = async (trx: Trx, repeatable: Repeatable<ChangeOwnUserDeps>) => {
       const active = await lockCaller(trx, repeatable, caller)
-      // While the password was hashed, the same session may have enrolled a factor or replaced the password.
+      // Check again: during hashing, the same session may have enrolled a factor or replaced the password.
       await requireAllowed({ ...repeatable, db: trx }, active, changes)
       if (prepared) requireShownPassword(prepared, active.user)
       await storeChanges(trx, repeatable, active, { changes, context, prepared })
@@ -85,8 +85,8 @@ export async function changeOwnUser(
 }
 
 /**
- * Whether the caller is still an admin: the token of a session may have a role that its user has lost. An operator's token has no
- * session, and where the hook CUSTOM_ACCESS_TOKEN is on, the hook may have set the role.
+ * Whether the caller is still an admin, because a session's token may have a role that the user has lost. This is not checked for
+ * an operator's token, which has no session. It is also not checked if the hook CUSTOM_ACCESS_TOKEN may have set the role.
  */
 function isStillAdmin(
   { config, hooks }: Pick<ChangeOwnUserDeps, 'config' | 'hooks'>,
@@ -127,8 +127,8 @@ async function storeChanges(
 }
 
 /**
- * Stores a new password. It ends all other sessions, all earlier messages, and the flows that any session has started
- * (reference: Change of password).
+ * Stores a new password. Ends all other sessions, all earlier messages, and flows that any session has started (reference: Change
+ * of password).
  */
 async function changePassword(
   trx: Trx,
@@ -146,7 +146,7 @@ async function changePassword(
   await recordAudit(trx, deps, { action: 'user_updated_password', actor: user, ip })
 }
 
-/** The order of the checks decides which error the client sees (reference: PUT /user). */
+/** The order of the checks decides which error the client gets (reference: PUT /user). */
 async function requireAllowed(
   deps: Pick<ChangeOwnUserDeps, 'config' | 'db' | 'now'>,
   caller: ActiveCaller,
@@ -160,8 +160,8 @@ async function requireAllowed(
 }
 
 /**
- * Requires that no other user has the new addresses. Anybody may become an anonymous user. So such a user learns only of a taken
- * address that would be applied at once, as from POST /signup. Otherwise a taken address is answered like a free one, and gets no
+ * Requires that the new addresses are free. Anybody may become an anonymous user, so such a user learns only about addresses that
+ * would be applied immediately, as from POST /signup. Otherwise a taken address gets the same answer as a free one, but no
  * message.
  */
 async function requireFreeAddresses(
@@ -175,8 +175,8 @@ async function requireFreeAddresses(
 }
 
 /**
- * Gets the caller's own record. A token of an ended session is accepted until it expires, unless SESSIONS_ENFORCE_ON_ACCESS_TOKEN
- * is set (reference: Live sessions). A ban takes effect at once.
+ * Returns the caller's own record. A token of an ended session is accepted until it expires, unless
+ * SESSIONS_ENFORCE_ON_ACCESS_TOKEN is set (reference: Live sessions). A ban takes effect immediately.
  */
 export async function getOwnUser(
   deps: { readonly db: Db; readonly pools: Pools; readonly config: AuthConfig },
@@ -185,7 +185,7 @@ export async function getOwnUser(
     audience,
   }: {
     readonly caller: TokenUser
-    /** The audience that the request names; undefined when it names none. */
+    /** The audience in the request, or `undefined` if there is none. */
     readonly audience: string | undefined
   },
 ): Promise<UserView> {
@@ -196,7 +196,7 @@ export async function getOwnUser(
   if (found.isBanned) refuseBanned()
   requireSession(found.isSessionLive ? found : undefined)
   const wanted = callerAudience(caller, audience, config.jwt.audience)
-  // The second condition refuses a token for another service that shares the secret.
+  // The second condition refuses tokens for other services with the same secret.
   const isOurs = config.compatibility.acceptTokenAudience === 'any' || found.user.audience === wanted
   if (!caller.audiences.includes(wanted) || !isOurs) throw audienceMismatch()
   return viewUser(found, config.compatibility)

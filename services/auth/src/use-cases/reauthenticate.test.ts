@@ -33,7 +33,7 @@ async function createUser(values: object): Promise<string> {
 const createByEmail = (values: object = {}) =>
   createUser({ email: `nonce-${++count}@example.com`, email_confirmed_at: CONFIRMED, ...values })
 
-/** The limit of mails, which counts what was taken of it and not given back. */
+/** A mail limit that counts the mails taken and not given back. */
 let taken = 0
 const email = {
   ...deps.rateLimits.email,
@@ -49,7 +49,7 @@ const email = {
 }
 const counted = { ...deps, rateLimits: { ...deps.rateLimits, email } }
 
-/** Asks for a nonce. @returns undefined, or what was thrown */
+/** Requests a nonce. @returns `undefined`, or the thrown error */
 const ask = (userId: string, sessionId: string | null = null) =>
   reauthenticate(counted, {
     caller: { userId, sessionId, aal: 'aal1', audiences: ['authenticated'], isAdmin: false },
@@ -57,7 +57,7 @@ const ask = (userId: string, sessionId: string | null = null) =>
     limitKey: undefined,
   }).catch((error: unknown) => error)
 
-/** Reads what a request for a nonce has left behind. */
+/** Returns what a request for a nonce has stored. */
 async function storedOf(userId: string) {
   const { db } = deps
   const tokens = db.selectFrom('one_time_tokens').select(['kind', 'link_hash']).where('user_id', '=', userId)

@@ -23,13 +23,13 @@ type ReauthenticateDeps = HookedDeps & MessageAllowanceDeps & { readonly config:
 
 type SendCodeDeps = Pick<ReauthenticateDeps, 'config' | 'now' | 'randomBytes' | 'serverKeys' | 'jobs'>
 
-/** How the nonce goes out, and our own id of its message. */
+/** How the nonce is sent, and this service's id of its message. */
 export interface SentNonce {
   readonly medium: 'email' | 'sms'
   readonly messageId: string
 }
 
-/** Sends the nonce that a new password needs, by email, else by SMS (reference: GET /reauthenticate). */
+/** Sends the nonce for a new password by email, or otherwise by SMS (reference: GET /reauthenticate). */
 export async function reauthenticate(
   deps: ReauthenticateDeps,
   {
@@ -39,7 +39,7 @@ export async function reauthenticate(
   }: {
     readonly caller: TokenUser
     readonly ip: string
-    /** The key of the client's limits; undefined: the client is not limited. */
+    /** The key of the client's rate limits. `undefined` if the client is not limited. */
     readonly limitKey: string | undefined
   },
 ): Promise<SentNonce> {
@@ -53,7 +53,7 @@ export async function reauthenticate(
   const messageId = randomUUID()
   try {
     const medium = await runHooked(deps, async (trx, repeatable) => {
-      // Lock the interval before the user. Sign-ups and requests for codes by SMS take the same two locks in this order.
+      // Lock the interval before the user, in the same order as sign-ups and requests for codes by SMS.
       await requireInterval(trx, repeatable, interval)
       const { user, session } = await lockCaller(trx, repeatable, caller)
       const address = await requireAddress(trx, repeatable, user)
@@ -87,11 +87,11 @@ interface NonceMessage {
   readonly user: User
   readonly address: string
   readonly messageId: string
-  /** Undefined for a token without a session. */
+  /** `undefined` for a token without a session. */
   readonly sessionId: string | undefined
 }
 
-/** Mails a code without a link, because the user types it into the page that asked for it. */
+/** Mails a code without a link, because the user types the code into the page that requested it. */
 async function sendByMail(
   trx: Trx,
   deps: SendCodeDeps,

@@ -5,14 +5,14 @@ import { addressMissingAtRecover } from '../request-errors.ts'
 import { requireEmail } from '../requests/fields.ts'
 import type { RequestContext } from '../requests/request-context.ts'
 
-/** The members of a request to recover an account. Empty members count as absent. */
+/** The members of a recovery request. Empty members count as absent. */
 export interface RecoverFields {
   readonly email?: string | undefined
   readonly code_challenge?: string | undefined
   readonly code_challenge_method?: string | undefined
 }
 
-/** Requests a mail with a link and a code to set a new password. Does not reveal an account (reference: POST /recover). */
+/** Requests a mail to set a new password. The answer does not reveal accounts (reference: POST /recover). */
 export async function recoverAccount(
   deps: MessageRequestDeps,
   { fields, readContext }: { readonly fields: RecoverFields; readonly readContext: () => Promise<RequestContext> },

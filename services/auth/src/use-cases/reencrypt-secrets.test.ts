@@ -18,7 +18,7 @@ const changed = createEncryptionKeys(newKey, [oldKey])
 const alone = createEncryptionKeys(newKey, [])
 const encrypt = (id: string, secret: string) => encryptSecret({ encryptionKeys: old, randomBytes }, id, secret)
 
-/** Runs `auth keys reseal`. @returns the lines that it prints */
+/** Runs `auth keys reseal`. @returns the printed lines */
 async function reseal(encryptionKeys = changed, ...words: readonly string[]): Promise<readonly string[]> {
   const lines: string[] = []
   const open = async () => ({ ...test.deps, encryptionKeys, close: async () => {} })
@@ -30,7 +30,7 @@ async function reseal(encryptionKeys = changed, ...words: readonly string[]): Pr
   return lines
 }
 
-/** Every encrypted secret of the database, opened by the new key alone. */
+/** Returns every encrypted secret of the database, decrypted with only the new key. */
 async function openAll(): Promise<readonly string[]> {
   const secrets: string[] = []
   for (const { table, column, id } of encryptedColumns) {

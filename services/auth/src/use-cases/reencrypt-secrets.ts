@@ -17,15 +17,15 @@ type ReencryptSecretsDeps = {
 /** The result for the secrets of a column. */
 export interface Reencrypted {
   readonly place: EncryptedColumn
-  /** How many were encrypted again. */
+  /** The number of newly encrypted secrets. */
   readonly encrypted: number
-  /** How many are still encrypted with another key, since another transaction was changing them. */
+  /** Secrets still encrypted with another key, because another transaction was changing them. */
   readonly left: number
 }
 
 /**
- * Encrypts every secret in the database with the current key, batch by batch. An interrupted run keeps the finished batches, and
- * several runs may work at once. When no secret is left, the other keys can be removed from the settings.
+ * Encrypts every secret in the database with the current key, in batches. After an interruption, finished batches remain. Several
+ * runs may work at the same time. When no secret is left, the other keys can be removed from the settings.
  * @throws Error for a secret whose key is unknown
  */
 export async function reencryptSecrets(deps: ReencryptSecretsDeps): Promise<readonly Reencrypted[]> {
@@ -45,7 +45,7 @@ export async function reencryptSecrets(deps: ReencryptSecretsDeps): Promise<read
 
 interface Batch {
   readonly encrypted: number
-  /** The last row; undefined when there was none. */
+  /** The last row, or `undefined` if there was none. */
   readonly last: string | undefined
 }
 

@@ -14,7 +14,7 @@ export interface MagicLinkFields {
   readonly code_challenge_method?: string | undefined
 }
 
-/** Requests a mail to sign in with, as `POST /otp` does for an email (reference: POST /magiclink). */
+/** Requests a mail for a sign-in, like `POST /otp` with an email (reference: POST /magiclink). */
 export async function requestMagicLink(
   deps: MagicLinkDeps,
   { fields, readContext }: { readonly fields: MagicLinkFields; readonly readContext: () => Promise<RequestContext> },

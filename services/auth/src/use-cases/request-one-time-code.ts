@@ -38,12 +38,12 @@ export interface OneTimeCodeFields {
   readonly code_challenge_method?: string | undefined
 }
 
-/** The medium of the code. An SMS has an id of ours, even if it is not sent. */
+/** The medium of the code. An SMS has an id of this service, even if it is not sent. */
 export type RequestedCode = { readonly medium: 'email' } | { readonly medium: 'sms'; readonly messageId: string }
 
 /**
- * Sends a link and a code by mail, or a code by SMS, to sign in with (reference: POST /otp). The order of the checks decides
- * which error a client sees.
+ * Sends a mail with a link and a code, or an SMS with a code, for a sign-in (reference: POST /otp). The order of the checks
+ * decides which error a client gets.
  */
 export async function requestOneTimeCode(
   deps: OneTimeCodeDeps,
@@ -77,7 +77,7 @@ interface WantedSms extends WantedCode {
   readonly channel: SmsChannel
 }
 
-/** Waits a moment, to report a number that the gateway refuses. @returns our own id of the SMS */
+/** Waits briefly, to report numbers that the gateway refuses. @returns this service's id of the SMS */
 async function sendSms(deps: OneTimeCodeDeps, { channel, ...wanted }: WantedSms): Promise<string> {
   const messageId = randomUUID()
   const stage = await decidePendingSignUp(deps, wanted)
@@ -106,7 +106,7 @@ interface PhoneCode extends WantedSms {
   readonly messageId: string
 }
 
-/** @returns the SMS; undefined for a test phone, and where there is no recipient */
+/** @returns the SMS, or `undefined` for a test phone or without a recipient */
 function storeCode(
   deps: Omit<OneTimeCodeDeps, 'rateLimits'>,
   { identifier, stage, channel, messageId, context }: PhoneCode,

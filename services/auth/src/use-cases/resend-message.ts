@@ -12,7 +12,7 @@ import {
 import type { RequestContext } from '../requests/request-context.ts'
 import { requireIdentifier } from '../users/require-phone.ts'
 
-/** The purpose of the message that each type of the request asks for (reference: POST /resend). */
+/** The purpose of the message for each type of request (reference: POST /resend). */
 const PURPOSES_BY_TYPE = {
   signup: 'confirmation',
   email_change: 'email_change',
@@ -20,7 +20,7 @@ const PURPOSES_BY_TYPE = {
   phone_change: 'phone_change',
 } as const satisfies Record<string, MessagePurpose>
 
-/** The types of the messages that can be sent again, as a client names them. */
+/** The types of messages that can be sent again, as clients name them. */
 export const RESEND_TYPES = Object.keys(PURPOSES_BY_TYPE)
 
 /** The members of a request to send a message again. Empty members count as absent. */
@@ -32,13 +32,13 @@ export interface ResendFields {
   readonly code_challenge_method?: string | undefined
 }
 
-/** How the message goes out, and our own id of it. */
+/** How the message is sent, and this service's id of it. */
 export interface ResentMessage {
   readonly medium: 'email' | 'sms'
   readonly messageId: string
 }
 
-/** Requests the message of a pending confirmation again (reference: POST /resend). Does not reveal whether one is pending. */
+/** Sends the message of a pending confirmation again (reference: POST /resend). Does not reveal whether one is pending. */
 export async function resendMessage(
   deps: MessageRequestDeps,
   { fields, readContext }: { readonly fields: ResendFields; readonly readContext: () => Promise<RequestContext> },
@@ -51,7 +51,7 @@ export async function resendMessage(
   return { medium: messageMedium({ purpose, identifier }), messageId }
 }
 
-/** Checks the members (reference: POST /resend). The order decides which error a client sees. */
+/** Checks the members (reference: POST /resend). The order decides which error a client gets. */
 function requirePurpose({ type, email, phone }: ResendFields, signup: AuthConfig['signup']): MessagePurpose {
   if (!isResendType(type)) throw resendTypeUnsupported({ types: RESEND_TYPES })
   if (type === 'signup' && !email) throw resendEmailMissing()

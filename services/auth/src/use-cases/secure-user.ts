@@ -10,14 +10,14 @@ import type { Admin } from '../sessions/admin.ts'
 import { deleteSessionsSince } from '../sessions/listed-session-repository.ts'
 import { lockManagedUser, type ManagedUser } from '../users/user-repository.ts'
 
-/** A user whose account an attacker may have used, and when that began. */
+/** A user whose account an attacker may have used since a time. */
 export interface SecureUserInput extends ManagedUser {
   readonly admin: Admin
   readonly since: Date
   readonly ip: string
 }
 
-/** How many sessions, passkeys and factors have ended. Recovery codes are a factor. */
+/** The numbers of ended sessions, passkeys and factors. Recovery codes count as a factor. */
 export interface SecuredUser {
   readonly sessions: number
   readonly passkeys: number
@@ -25,8 +25,8 @@ export interface SecuredUser {
 }
 
 /**
- * Ends the sessions, passkeys, factors and recovery codes of a user that were made since a time, and the flows of all sessions.
- * The user is notified (reference: Securing an account).
+ * Ends a user's sessions, passkeys, factors and recovery codes since a time, and the flows of all sessions. The user is notified
+ * (reference: Securing an account).
  */
 export async function secureUser<Answer>(
   deps: AuditDeps & NotifyDeps & { readonly db: Db },

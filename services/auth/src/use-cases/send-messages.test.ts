@@ -8,7 +8,7 @@ import { mailTask, queueMail } from '../messages/mail-job.ts'
 import { findMessage } from '../messages/message-repository.ts'
 import { answerMessageRequest, sendMail } from './send-messages.ts'
 
-// Nothing listens on the port of its mail server.
+// No server listens on the port of the mail server.
 const { deps, clock, close } = await openTestApp({ settings: { AUTH_SMTP_PORT: '1' } })
 afterAll(close)
 
@@ -68,7 +68,7 @@ describe('what operators see of a mail', () => {
 })
 
 let test: TestApp
-// Each test starts with an allowance of one message.
+// In each test, only one mail may be sent.
 beforeEach(async () => {
   test = await openTestApp({ settings: { AUTH_RATE_LIMIT_EMAIL_SENT: '1' } })
 })
@@ -108,7 +108,7 @@ describe('answerMessageRequest', () => {
     const { deps } = test
     const { email } = deps.rateLimits
     for (const client of ['a', 'a', 'b']) {
-      // The request has taken the message, as for a user.
+      // The request has counted the message, like one for a user.
       await email.take(client)
       expect(await answerMessageRequest(deps, askForNobody(test), 1)).toBe('dropped')
     }

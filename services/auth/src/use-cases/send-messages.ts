@@ -17,7 +17,7 @@ import {
 } from '../messages/sms-job.ts'
 import { isIdentifierKept } from '../users/user-repository.ts'
 
-/** The dependencies of a sent mail. Where the hook SEND_EMAIL is on, `mailer` is not used. */
+/** The dependencies of sending a mail. If the hook SEND_EMAIL is enabled, `mailer` is not used. */
 type SendMailDeps = MessageHookDeps & {
   readonly config: AuthConfig
   readonly logger: ServiceLogger['logger']
@@ -26,10 +26,10 @@ type SendMailDeps = MessageHookDeps & {
 }
 
 /**
- * Sends a mail of the queue, by SMTP or by the hook SEND_EMAIL. Drops and counts it where no mail server is
- * set. Logs a refusal by the server or the hook, and records the outcome for operators.
+ * Sends a queued mail by SMTP or by the hook SEND_EMAIL. Drops and counts it if no mail server is set. Logs a refusal by the
+ * server or the hook, and records the outcome for operators.
  * @param attempt 1 for the first
- * @throws DeadLetterJob when the link of the mail has expired, Error when it could not be sent
+ * @throws DeadLetterJob if the link of the mail has expired, Error if the mail could not be sent
  */
 export async function sendMail(deps: SendMailDeps, job: MailJob, attempt: number): Promise<Outcome> {
   const { kind, messageId } = job
@@ -40,7 +40,7 @@ export async function sendMail(deps: SendMailDeps, job: MailJob, attempt: number
   })
 }
 
-/** @returns why the mail is dropped; undefined once it is sent @throws DeadLetterJob, Error when it could not be sent */
+/** @returns why the mail is dropped, or `undefined` if sent @throws DeadLetterJob, Error if it could not be sent */
 async function deliverMail(deps: SendMailDeps, job: MailJob): Promise<DropReason | undefined> {
   const at = deps.now()
   if (job.onlyIfFree && (await isIdentifierKept(deps.db, { kind: 'email', value: job.to })))
@@ -52,8 +52,8 @@ async function deliverMail(deps: SendMailDeps, job: MailJob): Promise<DropReason
 }
 
 /**
- * Starts to send the mails of the queue. If another user has taken the wanted address meanwhile, the mail is dropped and given
- * back to the limit of all clients. The limit may not have counted other dropped mails.
+ * Starts the worker of mails. If another user has taken the wanted address meanwhile, the mail is dropped and given back to the
+ * limit of all clients. Other dropped mails are not given back, because the limit may not have counted them.
  */
 export async function startMails(deps: SendMailDeps & Pick<MessageRequestDeps, 'jobs' | 'rateLimits'>): Promise<void> {
   await deps.jobs.work(mailTask, async (job, { attempt }) => {
@@ -63,7 +63,7 @@ export async function startMails(deps: SendMailDeps & Pick<MessageRequestDeps, '
   })
 }
 
-/** Gives a mail back to the window that has counted it. It was counted when its link began to live. */
+/** Gives a mail back to the window that counted it. Counting happened at the start of its link's lifetime. */
 async function giveMailBack(
   { config, now, rateLimits }: SendMailDeps & Pick<MessageRequestDeps, 'rateLimits'>,
   { expiresAt }: Pick<MailJob, 'expiresAt'>,
@@ -74,7 +74,7 @@ async function giveMailBack(
 
 type StartSmsDeps = DeliverSmsDeps & Pick<MessageRequestDeps, 'rateLimits'> & { readonly config: AuthConfig }
 
-/** Starts to send the SMS of the queue. An SMS that is never sent is given back to the limit of all clients. */
+/** Starts the worker of SMS. An SMS that is never sent is given back to the limit of all clients. */
 export async function startSms(deps: StartSmsDeps & Pick<MessageRequestDeps, 'jobs'>): Promise<void> {
   await deps.jobs.work(smsTask, async (job, { attempt }) => {
     try {
@@ -88,7 +88,7 @@ export async function startSms(deps: StartSmsDeps & Pick<MessageRequestDeps, 'jo
   })
 }
 
-/** Gives an SMS back to the window that has counted it. It was counted when its code began to live. */
+/** Gives an SMS back to the window that counted it. Counting happened at the start of its code's lifetime. */
 async function giveSmsBack(
   { config, now, rateLimits }: StartSmsDeps,
   { purpose, expiresAt }: Pick<SmsJob, 'purpose' | 'expiresAt'>,
@@ -99,12 +99,12 @@ async function giveSmsBack(
 }
 
 /**
- * Sends the message of a request, if it has a recipient. The limit of the client counts the message either way. Without a
- * recipient, the message is given back to the limit of all clients, so that a stranger cannot use that limit up.
+ * Sends the message of a request if it has a recipient. The limit of the client counts the message in any case. Without a
+ * recipient, the message is given back to the limit of all clients, so that an attacker cannot use it up.
  *
- * A process may die after the commit and before the queue records it. The next attempt then sends the message again, with a new
- * code in place of the earlier one. It sends the message of a change of address again only once the interval is over, and while
- * the address has no two valid messages. The limits do not count that message again.
+ * If the process dies after the commit and before the queue records it, the next attempt sends the message again, with a new code
+ * instead of the earlier one. The message of an address change is sent again only after the interval, and while the address has
+ * fewer than two valid messages. The limits do not count that message again.
  */
 export async function answerMessageRequest(
   deps: MessageRequestDeps,
@@ -113,7 +113,7 @@ export async function answerMessageRequest(
 ): Promise<Outcome> {
   const send = () => deps.db.transaction().execute((trx) => sendRequested(trx, deps, request))
   if (!isExpired(deps, request) && (await send()) === 'sent') return 'done'
-  // Only the first attempt gives the allowance back. An earlier attempt may have done so before its process died.
+  // Give back only in the first attempt, because it may already have done so before its process died.
   if (attempt === 1 && isCounted(deps, request)) await returnAllowance(deps, request)
   return 'dropped'
 }
@@ -127,18 +127,18 @@ async function returnAllowance(
   for (let returned = 0; returned < messages; returned += 1) await rateLimits[messageMedium(request)].giveBack(agoMs)
 }
 
-/** Whether the request is older than a code lives. Nobody waits for its message any more. */
+/** Whether the request is older than the lifetime of a code, so that the message would be too late. */
 function isExpired({ config, now }: MessageRequestDeps, request: MessageRequest): boolean {
   const { codeLifetimeSeconds } = messageMedium(request) === 'email' ? config.mail : config.sms
   return now().getTime() >= Date.parse(request.askedAt) + codeLifetimeSeconds * 1_000
 }
 
-/** Whether the limits have counted the request. They do not count test phones. */
+/** Whether the limits have counted the request. Test phones are not counted. */
 function isCounted({ config, now }: MessageRequestDeps, { identifier: { kind, value } }: MessageRequest): boolean {
   return kind === 'email' || findTestCode(config.sms, value, now()) === undefined
 }
 
-/** Starts to answer queued requests for messages. */
+/** Starts the worker of message requests. */
 export async function startMessageRequests(deps: MessageRequestDeps): Promise<void> {
   await deps.jobs.work(messageRequestTask, (request, { attempt }) => answerMessageRequest(deps, request, attempt))
 }

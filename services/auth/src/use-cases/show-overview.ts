@@ -22,7 +22,7 @@ interface OverviewCounts {
 }
 
 export interface Overview {
-  /** Undefined while the database does not answer. */
+  /** `undefined` if the database does not answer. */
   readonly counts: OverviewCounts | undefined
   readonly health: { readonly database: Health; readonly mail: Health; readonly queue: Health }
 }
@@ -37,7 +37,7 @@ type OverviewDeps = {
 }
 
 /**
- * Counts users, sign-ins and messages, and asks the database, the mail server and the queue (console reference: Overview of
+ * Counts users, sign-ins and messages, and checks the database, the mail server and the queue (console reference: Overview of
  * auth).
  */
 export async function showOverview(deps: OverviewDeps): Promise<Overview> {
@@ -46,7 +46,7 @@ export async function showOverview(deps: OverviewDeps): Promise<Overview> {
 }
 
 async function countAll({ db, now }: OverviewDeps): Promise<OverviewCounts> {
-  // One after the other, so that the sums of a large database take one connection from the requests of users.
+  // Run these one after the other, so that sums over a large database occupy only one connection.
   const users = await countUserStates(db, now())
   const days = await listDayCounts(db, now())
   return { users, days, messages: await countUnsentMessages(db) }
@@ -66,7 +66,7 @@ async function findMailHealth({
   hooks,
   mailer,
 }: Pick<OverviewDeps, 'config' | 'hooks' | 'mailer'>): Promise<Health> {
-  // The endpoint of a hook can only be asked with a mail.
+  // A hook's endpoint can be checked only by sending a mail.
   if (hooks.isOn('SEND_EMAIL')) return 'ok'
   return config.mail.smtp === undefined ? 'no server is set' : askHealth(() => mailer.check(), 'does not answer')
 }

@@ -11,7 +11,7 @@ import { refuseBanned } from '../users/user.ts'
 
 const SCOPES: readonly SignOutScope[] = ['global', 'local', 'others']
 
-/** Ends sessions of the caller (reference: POST /logout). Their access tokens stay valid until they expire. May be repeated. */
+/** Ends the caller's sessions (reference: POST /logout). Access tokens stay valid until they expire. May be repeated. */
 export async function signOut(
   deps: Pick<AuditDeps, 'logger'> & { readonly db: Db; readonly pools: Pools; readonly config: AuthConfig },
   {
@@ -20,7 +20,7 @@ export async function signOut(
     ip,
   }: {
     readonly caller: TokenUser
-    /** As the request gives it; undefined is global. */
+    /** As in the request. `undefined` means global. */
     readonly scope: string | undefined
     readonly ip: string
   },

@@ -22,7 +22,7 @@ const [counted, failing] = [await openLimited(), await openLimited()]
 const auto = await openTestApp({ settings: { AUTH_MAILER_AUTOCONFIRM: 'true' } })
 afterAll(() => Promise.all([close(), counted.close(), failing.close(), auto.close()]))
 
-/** A service that sends two mails an hour. */
+/** Opens a service that sends two mails per hour. */
 function openLimited(): Promise<TestApp> {
   return openTestApp({ settings: { AUTH_RATE_LIMIT_EMAIL_SENT: '2' } })
 }
@@ -65,7 +65,7 @@ describe('signUp', () => {
     ])
   })
 
-  // Each request has the faults of the later ones too, so the order of the checks decides.
+  // Each request also has the errors of the later cases, so the test shows the order of the checks.
   it.each([
     ['a service without sign-ups', { email, phone }, { disabled: true }, signupDisabled],
     ['no password', { email, phone }, {}, passwordMissingAtSignUp],
@@ -78,7 +78,7 @@ describe('signUp', () => {
   })
 })
 
-/** An answer without what is drawn for it: ids and times. */
+/** Returns an answer without random values and times. */
 const withoutDraws = (answer: object): unknown =>
   JSON.parse(
     JSON.stringify(answer)

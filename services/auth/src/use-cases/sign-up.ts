@@ -26,7 +26,7 @@ import { requireIdentifier } from '../users/require-phone.ts'
 
 export type SignUpDeps = CreateSignUpDeps & SessionViewDeps & NewPasswordRules
 
-/** The members of a request to sign up. Empty members count as absent. */
+/** The members of a sign-up request. Empty members count as absent. */
 export interface SignUpFields {
   readonly email?: string | undefined
   readonly phone?: string | undefined
@@ -37,7 +37,7 @@ export interface SignUpFields {
   readonly code_challenge_method?: string | undefined
 }
 
-/** A session where no confirmation is needed; else a user record that reveals nothing about an existing account. */
+/** A session if no confirmation is needed, otherwise a user record that reveals nothing about an existing account. */
 type SignUpResult =
   | { readonly verdict: 'signed-in'; readonly session: SessionView }
   | ({ readonly verdict: 'confirm' } & UnconfirmedUser)
@@ -56,13 +56,13 @@ export async function signUp(
 
 interface CheckedSignUp {
   readonly identifier: UserIdentifier
-  /** Meets the policy. */
+  /** A password that meets the policy. */
   readonly password: string
   readonly pkce: PkceChallenge | undefined
   readonly channel: SmsChannel
 }
 
-/** Checks the members of a request (reference: POST /signup). The order of the checks decides which error a client sees. */
+/** Checks the members of a request (reference: POST /signup). The order of the checks decides which error a client gets. */
 async function checkSignUp(
   deps: Pick<SignUpDeps, 'config' | 'db' | 'logger' | 'outbound'>,
   fields: SignUpFields,
@@ -92,7 +92,7 @@ type SignInAnonymouslyDeps = AuditDeps &
     readonly jobs: Jobs
   }
 
-/** Creates a user without an identifier, and signs them in (reference: Anonymous users). */
+/** Creates a user without an identifier, and signs the user in (reference: Anonymous users). */
 export async function signInAnonymously(
   deps: SignInAnonymouslyDeps,
   {
@@ -101,7 +101,7 @@ export async function signInAnonymously(
     readContext,
   }: {
     readonly data: Readonly<Record<string, unknown>> | undefined
-    /** The key of the client's limits. */
+    /** The key of the client's rate limits. */
     readonly limitKey: string | undefined
     readonly readContext: () => Promise<RequestContext>
   },

@@ -17,16 +17,16 @@ export type StartAuthorizationDeps = FindProviderDeps & OAuth1Deps & { readonly 
 
 export interface StartAuthorizationInput {
   readonly provider: string
-  /** Scopes beside the ones that the service always asks for, separated by commas or spaces. */
+  /** Scopes in addition to those of the service, separated by commas or spaces. */
   readonly scopes: string
-  /** Permitted by the redirect rules. */
+  /** An address that the redirect rules permit. */
   readonly redirectTo: string
   readonly pkce: PkceChallenge | undefined
-  /** The token of the invitation that the sign-in accepts; undefined accepts none. */
+  /** The token of the invitation that the sign-in accepts. `undefined` without an invitation. */
   readonly inviteToken: string | undefined
-  /** The whole query of the request. */
+  /** The complete query of the request. */
   readonly query: Readonly<Record<string, string>>
-  /** The account that the identity is linked to; null: the flow signs in. */
+  /** The account to which the identity is linked. `null` for a sign-in. */
   readonly linking: LinkingTarget | null
 }
 
@@ -45,7 +45,7 @@ export async function startAuthorization(
   await storeFlow(deps, {
     id,
     provider,
-    // If EXTERNAL_REDIRECT_URL is set, every flow ends there, wherever the client wants it to end.
+    // If EXTERNAL_REDIRECT_URL is set, every flow ends there, whatever the client requests.
     redirectTo: deps.config.external.redirectUrl ?? input.redirectTo,
     pkce,
     inviteTokenHash,
@@ -57,7 +57,7 @@ export async function startAuthorization(
   return begun.url
 }
 
-/** A linking flow belongs to a session. Checks again, under its lock, that the session is alive. */
+/** Stores a flow. For a linking flow, checks under the lock of its session that the session is still live. */
 async function storeFlow(
   deps: Pick<StartAuthorizationDeps, 'config' | 'db' | 'now'>,
   flow: NewAuthorizationFlow,
@@ -70,7 +70,7 @@ async function storeFlow(
   })
 }
 
-/** The hash of the token of an invitation that is still valid. */
+/** Returns the token hash of a valid invitation. */
 async function findInvitation(
   { db, now }: Pick<StartAuthorizationDeps, 'db' | 'now'>,
   token: string | undefined,

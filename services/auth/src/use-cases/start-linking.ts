@@ -4,7 +4,7 @@ import { findCaller, requireIdentityOwner, requireLinkable } from '../sessions/a
 import type { TokenUser } from '../sessions/token-user.ts'
 import { type StartAuthorizationDeps, type StartAuthorizationInput, startAuthorization } from './start-authorization.ts'
 
-/** Begins a sign-in at a provider whose identity is linked to the caller's account (reference: Linking). */
+/** Begins a sign-in at a provider, to link its identity to the caller's account (reference: Linking). */
 export async function startLinking(
   deps: StartAuthorizationDeps,
   {

@@ -6,7 +6,7 @@ import { insertPasskeyChallenge, listPasskeys } from '../passkeys/passkey-reposi
 import { type ActiveCallerDeps, lockCaller, requirePasskeyRegistrant } from '../sessions/active-caller.ts'
 import type { TokenUser } from '../sessions/token-user.ts'
 
-/** Makes a challenge (reference: Passkeys) under the user's lock, so that no concurrent request deletes the account. */
+/** Creates a challenge (reference: Passkeys) under the user's lock, so that no concurrent request deletes the account. */
 export async function startPasskeyRegistration(
   deps: ActiveCallerDeps & CeremonyDeps & { readonly config: AuthConfig; readonly db: Db },
   caller: TokenUser,

@@ -4,7 +4,7 @@ import { askForAssertion, type CeremonyDeps } from '../passkeys/ceremony.ts'
 import type { PasskeyQuestion } from '../passkeys/credential.ts'
 import { insertPasskeyChallenge } from '../passkeys/passkey-repository.ts'
 
-/** Makes a challenge that names no account, so it does not reveal who has a passkey (reference: Passkeys). */
+/** Creates a challenge without an account, so that it does not reveal who has a passkey (reference: Passkeys). */
 export async function startPasskeySignIn(
   deps: CeremonyDeps & { readonly config: AuthConfig; readonly db: Db; readonly now: () => Date },
 ): Promise<PasskeyQuestion> {

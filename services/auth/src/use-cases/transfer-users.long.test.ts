@@ -14,10 +14,10 @@ afterAll(async () => {
 })
 
 const LINES = 6_000
-/** Each run starts a new process. */
+/** Each run starts a new process, which takes time. */
 const TIMEOUT_MS = 60_000
 
-/** How many users there are, and how many of them lack their identity. */
+/** Returns the number of users, and of users without an identity. */
 async function countUsers() {
   const { rows } = await sql<{ users: number; bare: number }>`
     SELECT count(*)::int AS users, count(*) FILTER (WHERE i.id IS NULL)::int AS bare

@@ -33,24 +33,24 @@ import { listUsersWithIdentities } from '../users/user-list-repository.ts'
 interface ImportUsersInput extends Pick<ImportDefaults, 'firebase' | 'now'> {
   readonly admin: Admin
   readonly lines: AsyncIterable<Line>
-  /** `judge` reports what `store` would do with every line, and changes nothing. */
+  /** `judge` reports what `store` would do with each line, and changes nothing. */
   readonly mode: 'store' | 'judge'
-  /** Called for each refused line. The reason quotes nothing of the line. */
+  /** Called for each refused line. The reason contains no text of the line. */
   readonly onRefused: (number: number, reason: string) => void
-  /** Called for each line whose user is new and has a role of JWT_ADMIN_ROLES. */
+  /** Called for each line with a new user whose role is in JWT_ADMIN_ROLES. */
   readonly onAdmin: (number: number, role: string) => void
-  /** Called for each member of a line that its user, who is new, comes without. */
+  /** Called for each member that is left out when a new user is imported. */
   readonly onLeftOut: (number: number, member: LeftOut) => void
-  /** Called after every batch, with the last line that is stored. */
+  /** Called after every batch, with the number of the last stored line. */
   readonly onProgress: (summary: ImportSummary, number: number) => void
 }
 
-/** How many users were created, were there before, or were refused. */
+/** The numbers of users that were created, already present, or refused. */
 export interface ImportSummary {
   readonly created: number
   readonly present: number
   readonly refused: number
-  /** Names of unknown members. */
+  /** The names of unknown members. */
   readonly ignored: readonly string[]
 }
 
@@ -64,7 +64,7 @@ interface Candidate {
 const BATCH_LINES = 500
 const ATTEMPTS_MAX = 5
 
-/** Stores each batch in a transaction. A user who exists is left unchanged, so an interrupted run can be started again. */
+/** Stores each batch in a transaction. Existing users do not change, so an interrupted run can be started again. */
 export async function importUsers(deps: ImportUsersDeps, input: ImportUsersInput): Promise<ImportSummary> {
   const counts = { created: 0, present: 0, refused: 0 }
   const ignored = new Set<string>()
@@ -110,7 +110,7 @@ export async function importUsers(deps: ImportUsersDeps, input: ImportUsersInput
   return summary()
 }
 
-/** A line with the digits by which its phone is known here. An impossible number gives way to an empty text, which is refused. */
+/** Returns the line with the phone as stored here. An invalid number becomes an empty text, which is refused. */
 async function readPhone(deps: ImportUsersDeps, line: UserLine): Promise<UserLine> {
   if (line.phone === undefined) return line
   return { ...line, phone: (await findPhone(deps, line.phone)) ?? '' }
@@ -120,13 +120,13 @@ function refusalReason(error: unknown): string {
   return IMPORT_TEXTS.unreadable({ problem: error instanceof Error ? error.message : String(error) })
 }
 
-/** Removes the byte order mark, which a file may begin with. */
+/** Removes the byte order mark that a file may begin with. */
 function decodeLine({ bytes }: Line): string {
   if (bytes === null) throw new Error(IMPORT_TEXTS.lineTooLong)
   return decodeUtf8(bytes)
 }
 
-/** Tries again when another transaction adds one of the users meanwhile: the next attempt sees them. */
+/** Tries again if another transaction adds one of the users. The next attempt finds this user. */
 async function storeBatch(
   deps: ImportUsersDeps,
   admin: Admin,
@@ -149,7 +149,7 @@ async function storeBatch(
   }
 }
 
-/** One entry for a batch: an import may create a million users. */
+/** Records one entry per batch, because an import may create a million users. */
 function recordImport(trx: Trx, deps: ImportUsersDeps, { actor }: Admin, created: number): Promise<void> {
   return recordAudit(trx, deps, { action: 'users_imported', actor, ip: '', traits: { created } })
 }
@@ -166,7 +166,7 @@ async function judgeBatch(
 
 const PAGE_ROWS = 500
 
-/** Lists every user by id, as a line that `users import` takes. */
+/** Yields every user, sorted by id, as a line for `users import`. */
 export async function* exportUsers({ db }: { readonly db: Db }): AsyncGenerator<string> {
   let after: string | undefined
   do {

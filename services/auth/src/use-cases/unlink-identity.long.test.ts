@@ -12,8 +12,8 @@ import {
 import { type MailApp, openMailApp } from '../../test/mail-app.ts'
 import { createSignedIn, ownIdentityId, type SignedIn, signIn } from '../../test/signed-in.ts'
 
-// An attack: the thief of a session replaces the user's address by their own, by linking an identity with it and
-// unlinking that of the user.
+// An attacker with a stolen session links an identity with their own address and unlinks that of the user, to replace the user's
+// address.
 const CONFLICT = [
   422,
   errorBody(422, 'email_conflict_identity_not_deletable', 'Unable to unlink identity due to email conflict'),
@@ -33,7 +33,7 @@ describe.each(['compatible', 'strict'])('an address and the identity that it goe
       AUTH_RATE_LIMIT_HEADER: 'X-Real-Ip',
       AUTH_SECURITY_MANUAL_LINKING_ENABLED: 'true',
     }
-    // Authentication methods are dated by the clock of the database.
+    // The times of authentication methods come from the clock of the database.
     service = await openMailApp(settings, { replace: () => ({ now: () => new Date() }) })
   })
   afterAll(() => service.close())

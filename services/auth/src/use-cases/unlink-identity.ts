@@ -18,7 +18,7 @@ import { updateProviders, updateUser, upsertAddressChange } from '../users/user-
 type UnlinkIdentityDeps = AuditDeps &
   NotifyDeps & { readonly config: AuthConfig; readonly db: Db; readonly names: Names }
 
-/** Unlinks an identity of the caller. The last identity stays (reference: Unlinking). */
+/** Unlinks one of the caller's identities, except the last (reference: Unlinking). */
 export async function unlinkIdentity(
   deps: UnlinkIdentityDeps,
   {
@@ -29,7 +29,7 @@ export async function unlinkIdentity(
   }: {
     readonly caller: TokenUser
     readonly identityId: string
-    /** The audience that the request names; undefined when it names none. */
+    /** The audience in the request, or `undefined` if there is none. */
     readonly audience: string | undefined
     readonly ip: string
   },
@@ -53,7 +53,7 @@ export async function unlinkIdentity(
       unlinked.provider === 'phone' ? await removePhone(trx, deps, user) : await replaceEmail(trx, deps, user, left)
     await updateProviders(trx, current)
     const { provider, providerId: provider_id } = unlinked
-    // Mail the previous address: the account may have another email by now.
+    // Mail the previous address, because the account may have another email now.
     await notify(trx, deps, user, { name: 'IDENTITY_UNLINKED', variables: { Provider: provider } })
     const traits = { identity_id: identityId, provider, provider_id }
     await recordAudit(trx, deps, { action: 'identity_unlinked', actor: user, ip, traits })
@@ -66,10 +66,10 @@ async function removePhone(trx: Trx, { now }: Pick<UnlinkIdentityDeps, 'now'>, u
 }
 
 /**
- * Replaces the user's email where the unlinked identity brought it. The user gets the email of another identity, which must be
- * verified, because access tokens present it as the user's own. Without another identity that has an email the user has none.
- * Refuses to unlink if all other emails are taken or not verified. Also refuses if the user has confirmed the email: a stolen
- * session could remove it otherwise. It must be changed by a change of email.
+ * Replaces the user's email if it came from the unlinked identity. The user gets the email of another identity, which must be
+ * verified, because access tokens present it as the user's own. If no other identity has an email, the user has none. Refuses to
+ * unlink if all other emails are taken or unverified. Also refuses if the user has confirmed the email, because a stolen session
+ * could otherwise remove it. Such an email needs an email change.
  */
 async function replaceEmail(
   trx: Trx,
@@ -99,7 +99,7 @@ async function replaceEmail(
   })
 }
 
-/** Refuses to unlink an identity without which the user would have no email of their own. */
+/** Refuses to unlink an identity if the user would have no email of their own afterwards. */
 function refuseConflict(): never {
   throw emailConflict()
 }

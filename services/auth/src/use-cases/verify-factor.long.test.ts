@@ -16,7 +16,7 @@ const test = await openTestApp()
 const { deps, clock, close } = test
 afterAll(close)
 
-/** A user with a factor, and how they answer a challenge of it. */
+/** Creates a user with a factor. Also returns a function that answers a challenge of it. */
 async function enrolled() {
   const signedIn = await createSignedIn(test)
   const app = await enrolApp(test, signedIn.headers)

@@ -76,7 +76,7 @@ export interface VerifyFactorInput extends SessionOrigin {
   readonly factorId: string
   readonly challengeId: string
   readonly answer: FactorAnswer
-  /** The client's network, by which the owner may be recognised; undefined where all clients may share it. */
+  /** The client's network, which may identify the owner. `undefined` if all clients may share it. */
   readonly network: string | undefined
 }
 
@@ -86,8 +86,8 @@ interface ChallengedFactor {
 }
 
 /**
- * Verifies the answer to a challenge, and steps the session up to aal2 (reference: Proof of a factor). Compares the answer
- * without a lock. Then one transaction consumes the challenge, accepts the factor and steps the session up, or changes nothing.
+ * Verifies the answer to a challenge and steps the session up to aal2 (reference: Proof of a factor). Compares the answer without
+ * a lock. Then one transaction uses up the challenge, accepts the factor and steps the session up, or changes nothing.
  */
 export async function verifyFactor(deps: VerifyFactorDeps, input: VerifyFactorInput): Promise<SessionView> {
   const { user, session: own } = requireFactorOwner(await findCaller(deps, input.caller))
@@ -103,7 +103,7 @@ export async function verifyFactor(deps: VerifyFactorDeps, input: VerifyFactorIn
   const right = await checkFactor(deps, input, { challenged, attempt })
   const steppedUp = right && (await stepUpByAnswer(deps, input, { ...challenged, right, sessionId: own.id }))
   if (steppedUp) return steppedUp
-  // An answer that another request has used before is wrong too.
+  // A correct answer that another request has used counts as wrong.
   if (right) await recordWrongFactor(deps, attempt)
   if (attemptsLeft === 0) await deleteChallenge(deps.db, challenge.id)
   return refuseAnswer(factor.factorType)
@@ -111,7 +111,7 @@ export async function verifyFactor(deps: VerifyFactorDeps, input: VerifyFactorIn
 
 /**
  * Counts an attempt at a factor, compares the answer, and reports the outcome to the hook.
- * @returns undefined where the answer is wrong, or counts as wrong after too many
+ * @returns `undefined` if the answer is wrong, or counts as wrong after too many attempts
  */
 async function checkFactor(
   deps: VerifyFactorDeps,
@@ -121,7 +121,7 @@ async function checkFactor(
   const userId = attempt.failure.actor.id
   const mayAttempt = await countFactorAttempt(deps.db, { ...challenged.factor, userId }, { now: deps.now(), network })
   const right = await compareAnswer(deps, challenged, answer)
-  // Look at the failed checks after the comparison, so that concurrent attempts see each other's.
+  // Check the limit after the comparison, so that concurrent attempts see each other's failed checks.
   const isBlocked = (await attempt.failedChecks.isBlocked()) || !mayAttempt
   const counted = isBlocked ? undefined : right
   await judgeFactorAttempt(deps, { ...attempt, isRight: counted !== undefined })
@@ -130,7 +130,7 @@ async function checkFactor(
 
 type AnsweredFactor = ChallengedFactor & { readonly right: RightAnswer }
 
-/** Uses a right answer up, and steps the session up. @returns undefined for an answer that was used before */
+/** Uses up a correct answer and steps the session up. @returns `undefined` if the answer was used before */
 async function stepUpByAnswer(
   deps: VerifyFactorDeps,
   input: VerifyFactorInput,
@@ -165,12 +165,12 @@ async function findChallengedFactor(
   return { factor, challenge }
 }
 
-/** Refuses a challenge that another address asked for, or that another request has just used. */
+/** Refuses a challenge that another address requested or another request has just used. */
 function refuseChallenge(): never {
   throw challengeMismatch()
 }
 
-/** @returns undefined for an answer that was used before */
+/** @returns `undefined` if the answer was used before */
 async function acceptAnswer(
   trx: Trx,
   deps: Pick<VerifyFactorDeps, 'config' | 'logger' | 'now' | 'randomBytes' | 'jobs'>,
@@ -183,20 +183,20 @@ async function acceptAnswer(
   const current = requireFactor(factors.find(({ id }) => id === factor.id))
   const isFirst = current.status === 'unverified'
   if (isFirst) requireAllowed(judgeActivation(factors, session.aal, deps.config.mfa))
-  // In this order, so that a code which was used before leaves the challenge open for another code.
+  // Keep this order, so that a reused code leaves the challenge open for another code.
   if (!(await claimFactorAnswer(trx, { id: factor.id, now, ...right }))) return undefined
   if (!(await claimChallenge(trx, challenge.id, now))) refuseChallenge()
   const { factorType } = factor
   await deleteUnverifiedFactors(trx, { userId: user.id, factorType })
   const method = FACTOR_METHODS[factorType]
   const shown = { userId: user.id, sessionId: session.id, factorId: factor.id, method, userAgent, ip }
-  // A factor protects the account since it was first shown, not since its enrolment. Another request may have shown it since
-  // the factor was read.
+  // A factor protects the account from its first use, not from its enrolment. Another request may have used it since it was read
+  // here.
   const firstShownAt = factor.status === 'unverified' ? now : factor.firstShownAt
   const steppedUp = await stepUpSession(trx, deps, { ...shown, credentialSince: firstShownAt ?? current.createdAt })
-  // The sessions without this factor have just ended. An auth code would open another session without it.
+  // Sessions without this factor have just ended. An auth code could otherwise open another one.
   if (isFirst) await deleteFinishedFlows(trx, user.id)
-  // What was started without a factor would circumvent it. At aal2 the user has started it.
+  // Flows started without a factor would bypass the factor. At aal2, the user has started them.
   if (isFirst && session.aal !== 'aal2') await callEndSessionWork(trx, user.id, { scope: 'all' })
   if (isFirst) await notify(trx, deps, user, { name: 'MFA_FACTOR_ENROLLED', variables: { FactorType: factorType } })
   const traits = { factor_id: factor.id, challenge_id: challenge.id }
@@ -204,15 +204,15 @@ async function acceptAnswer(
   return steppedUp
 }
 
-/** The part of a right answer that is stored. */
+/** The part of a correct answer that is stored. */
 interface RightAnswer {
-  /** The time step of a TOTP code, which is accepted once. */
+  /** The time step of a TOTP code. Each step is accepted once. */
   readonly step?: number
   /** The credential after this use. */
   readonly credential?: StoredCredential
 }
 
-/** Compares an answer with its challenge, and consumes nothing. @returns undefined for a wrong answer */
+/** Compares an answer with its challenge without using it up. @returns `undefined` if the answer is wrong */
 async function compareAnswer(
   deps: Pick<VerifyFactorDeps, 'config' | 'encryptionKeys' | 'logger' | 'now' | 'serverKeys'>,
   challenged: ChallengedFactor,
@@ -237,7 +237,7 @@ function compareCode(
   return step === undefined ? undefined : { step }
 }
 
-/** The first answer of a WebAuthn factor creates its credential; each later answer uses it. */
+/** The first answer of a WebAuthn factor creates its credential. Later answers use this credential. */
 async function compareCredential(
   deps: Pick<VerifyFactorDeps, 'config' | 'logger'>,
   { factor, challenge }: ChallengedFactor,

@@ -13,7 +13,7 @@ import { verifyMessage } from './verify-message.ts'
 const { deps, clock, close } = await openTestApp()
 afterAll(close)
 
-/** Makes the code and the link that a mail of this type would bring the user. */
+/** Generates the code and the link of a mail of this type. */
 const send = (type: LinkType, email: string, newEmail = '') =>
   generateLink(deps, { type, email, newEmail, password: undefined, data: {}, admin: SERVICE, context: CONTEXT })
 const type = (email: string, code: string) =>
@@ -52,7 +52,7 @@ describe('verifyMessage', () => {
     const { code } = await send('recovery', email)
     await ban(user.id, new Date(clock.now().getTime() + 60_000))
     await expect(type(email, wrongCode(code))).rejects.toThrow(otpExpired())
-    // More often than codes may be guessed.
+    // One attempt more than the limit.
     for (let time = 0; time <= deps.config.security.codeAttemptsMax; time += 1) {
       await expect(type(email, code)).rejects.toThrow(userBanned())
     }

@@ -29,18 +29,18 @@ import { requirePhone } from '../users/require-phone.ts'
 import type { User } from '../users/user.ts'
 import { findUserById, findUserByIdentifier } from '../users/user-repository.ts'
 
-/** The dependencies of a message whose use ends in a session. Codes are guessed, so attempts are counted. */
+/** The dependencies of verifying a message for a session. Attempts are counted, because codes can be guessed. */
 export type VerifyMessageDeps = RedeemDeps &
   SessionViewDeps &
   FailedCheckDeps & { readonly config: AuthConfig; readonly serverKeys: ServerKeys }
 
-/** The session of a verified message, and the type of the message; undefined where its answer never has one. */
+/** The session of a verified message, and the type of the message. `undefined` if its answer has no type. */
 export interface VerifiedSession {
   readonly session: SessionView
   readonly type: string | undefined
 }
 
-/** A session, or `other-address-left`: a change of email waits for its other address, so there is no session. */
+/** A session, or `other-address-left` if an email change also needs its other address. */
 export type VerifiedMessage =
   | ({ readonly verdict: 'session' } & VerifiedSession)
   | { readonly verdict: 'other-address-left' }
@@ -71,7 +71,7 @@ async function readPhone(deps: VerifyMessageDeps, { kind, value }: UserIdentifie
 
 interface VerifyCodeInput {
   readonly type: VerifyType
-  /** The address that got the code. For a change of email or phone it is not the user's own yet. */
+  /** The address that received the code. For an address change, the user does not own it yet. */
   readonly identifier: UserIdentifier
   readonly code: string
   readonly password: string | undefined
@@ -80,7 +80,7 @@ interface VerifyCodeInput {
 
 /**
  * Verifies a typed code. An unknown address gets the same answer as a wrong code, after the same work. A ban refuses only a
- * correct code, since its refusal reveals that the account exists.
+ * correct code, because the refusal reveals that the account exists.
  */
 async function verifyCode(deps: VerifyMessageDeps, input: VerifyCodeInput): Promise<Redeemed> {
   const { type, identifier, context } = input
@@ -93,12 +93,12 @@ async function verifyCode(deps: VerifyMessageDeps, input: VerifyCodeInput): Prom
   return user && !user.isSsoUser ? redeemCode(deps, input, { attempt, token, user }) : refuseCode()
 }
 
-/** The identifier and the address that a wrong code counts against. */
+/** Returns the identifier and the address for which a wrong code is counted. */
 function failedCheckOf({ identifier, context }: VerifyCodeInput): FailedCheckKey {
   return { identifier: identifier.value, client: context.ip }
 }
 
-/** Whether the code is the test code of its phone, in a profile where a test code works at any time, any number of times. */
+/** Whether this is the test code of the phone, and the profile allows its use at any time and any number of times. */
 function mayRepeatTestCode(
   { config, now }: Pick<VerifyMessageDeps, 'config' | 'now'>,
   { identifier: { kind, value }, code }: VerifyCodeInput,
@@ -108,7 +108,7 @@ function mayRepeatTestCode(
   return testCode !== undefined && equalSecrets(testCode, code)
 }
 
-/** Signs the owner of a test phone in, also when no message was asked for. */
+/** Signs the owner of a test phone in, even if no message was requested. */
 function redeemTestCode(deps: VerifyMessageDeps, input: VerifyCodeInput, owner: User): Promise<Redeemed> {
   return redeemMessage(deps, {
     ...input,
@@ -121,7 +121,7 @@ function redeemTestCode(deps: VerifyMessageDeps, input: VerifyCodeInput, owner: 
   })
 }
 
-/** The attempt that a request makes, with the keys under which wrong attempts are counted. */
+/** Returns the attempt of a request, with the keys under which wrong attempts are counted. */
 function toCodeAttempt(
   { serverKeys: { hmac }, now }: Pick<VerifyMessageDeps, 'serverKeys' | 'now'>,
   { type, identifier, context: { audience, network, ip } }: VerifyCodeInput,
@@ -131,7 +131,7 @@ function toCodeAttempt(
   return { ...codes, keyHash: hashAttemptKey(hmac, codes), networkHash, network, now: now() }
 }
 
-/** Counts an attempt, and then compares its code. A wrong code is a failed check. */
+/** Counts an attempt before it compares the code. A wrong code is a failed check. */
 async function checkCode(
   deps: Pick<VerifyMessageDeps, 'config' | 'db' | 'logger' | 'now' | 'rateLimits' | 'serverKeys'>,
   input: VerifyCodeInput,
@@ -141,9 +141,9 @@ async function checkCode(
     blocked,
   }: {
     readonly attempt: CodeAttempt
-    /** The user who has the address. */
+    /** The user with the address. */
     readonly owner: User | undefined
-    /** Whether so many checks have failed that a right code counts as wrong. */
+    /** Whether a correct code counts as wrong, because too many checks have failed. */
     readonly blocked: boolean
   },
 ): Promise<StoredCode> {
@@ -151,7 +151,7 @@ async function checkCode(
   const token = matchCode(deps, input, owner, candidates)
   if (token) return token
   await recordFailedCheck(deps, failedCheckOf(input))
-  // Also for an unknown address: an entry takes time, which would reveal who has an account.
+  // Record this for unknown addresses too, because the time of the entry would reveal which accounts exist.
   const { type, context } = input
   const event = {
     action: 'verification_failed',
@@ -167,7 +167,7 @@ type StoredCode = OneTimeToken & { readonly codeHash: Buffer }
 
 const NO_CODE = { codeHash: null, codeSalt: Buffer.alloc(16) } as const
 
-/** Compares the code with every candidate, or with a dummy, so that the work is the same for any address. */
+/** Compares the code with each candidate, or with a dummy, so that the work is the same for any address. */
 function matchCode(
   deps: Pick<VerifyMessageDeps, 'config' | 'serverKeys' | 'now'>,
   input: VerifyCodeInput,
@@ -186,7 +186,7 @@ function matchCode(
   return found
 }
 
-/** Uses a right code up. A code that cannot be used yet, as for a weak password, stays good, and its attempt is given back. */
+/** Uses up a correct code. A code that cannot be used yet (weak password) stays valid, without counting the attempt. */
 async function redeemCode(
   deps: VerifyMessageDeps,
   input: VerifyCodeInput,

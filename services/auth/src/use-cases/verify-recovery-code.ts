@@ -34,11 +34,11 @@ type VerifyRecoveryCodeDeps = AttemptHookDeps &
 
 export interface VerifyRecoveryCodeInput extends SessionOrigin {
   readonly caller: TokenUser
-  /** As typed. */
+  /** The code as typed. */
   readonly code: string
 }
 
-/** Steps a session up to aal2 by a recovery code, and consumes the code (reference: Recovery codes). */
+/** Steps a session up to aal2 with a recovery code and uses the code up (reference: Recovery codes). */
 export async function verifyRecoveryCode(
   deps: VerifyRecoveryCodeDeps,
   input: VerifyRecoveryCodeInput,
@@ -64,7 +64,7 @@ export async function verifyRecoveryCode(
     const claims = await prepareStepUpClaims(deps, { sessionId: own.id, method: FACTOR_METHODS.recovery_code })
     const session = await stepUpByRecoveryCode(deps, input, { factor, hashes })
     if (session) return signSessionView(deps, session, claims)
-    // A code that another request has used before is a wrong one too.
+    // A code that another request has used counts as wrong.
     await recordWrongFactor(deps, attempt)
   }
   throw recoveryCodeWrong()
@@ -88,7 +88,7 @@ async function checkRecoveryCode(
   return isRight
 }
 
-/** @returns undefined for a wrong code, and for a used one */
+/** @returns `undefined` if the code is wrong or used */
 async function stepUpByRecoveryCode(
   deps: Pick<VerifyRecoveryCodeDeps, 'config' | 'db' | 'logger' | 'now' | 'randomBytes'>,
   { caller, userAgent, ip }: VerifyRecoveryCodeInput,

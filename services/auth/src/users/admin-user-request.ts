@@ -16,7 +16,7 @@ import { ABSENT_TEXT, emailField, passwordField, phoneField, requireEmail, withT
 import { Metadata, type MetadataRules, requireMetadata } from './metadata.ts'
 import type { UserChanges } from './user.ts'
 
-/** The longest audience that fits into the index of the list of users. */
+/** The longest audience that fits into the index of user lists. */
 const AUDIENCE_LENGTH_MAX = 255
 
 export function requireAudience(audience: string): string {
@@ -74,13 +74,13 @@ export const ChangedUserBody = AdminUserBody.extend({
     .meta({ ...ABSENT_TEXT, description: 'Only a new user may have one' }),
 })
 
-/** How long a ban lasts that begins now (reference: Bans). */
+/** The duration of a ban from now on (reference: Bans). */
 export const BanDuration = z
   .string()
   .refine((duration) => (parseBanDuration(duration) ?? 0) > 0, { error: FIELD_TEXTS.notBan })
   .meta({ pattern: `^[+]?(${DURATION_PART})+$`, example: '24h' })
 
-/** The body with which an operator makes a user: roles are given by other means. */
+/** The body with which an operator creates a user. Roles cannot be set here. */
 export const NewUserByOperatorBody = NewUserBody.omit({ role: true, app_metadata: true }).meta({
   anyOf: [withTexts(['email']), withTexts(['phone'])],
   not: withTexts(['password', 'password_hash']),
@@ -95,24 +95,24 @@ export const ChangedUserByOperatorBody = z
 /** The body of an admin's create and update (reference: Users made and changed by admins). Empty texts count as absent. */
 export type AdminUserFields = z.output<typeof AdminUserBody>
 
-/** The values that an admin sets. Undefined members stay as they are. */
+/** The values that an admin sets. `undefined` members do not change. */
 export interface AdminUser extends UserChanges {
   readonly audience: string | undefined
   readonly role: string | undefined
-  /** Normalised. */
+  /** Normalized. */
   readonly email: string | undefined
-  /** As it was typed: the use case reads it. */
+  /** As typed. The use case parses it. */
   readonly phone: string | undefined
   readonly password: string | undefined
-  /** A hash that another system made. On create only. */
+  /** The hash from another system. Only for a new user. */
   readonly passwordHash: string | undefined
   readonly emailConfirm: boolean
   readonly phoneConfirm: boolean
-  /** From now on; 0 ends a ban. */
+  /** From now on, in milliseconds. 0 ends a ban. */
   readonly banMs: number | undefined
 }
 
-/** Reads the id of a new user from the path or the body; undefined where neither has one, and the service makes one. */
+/** Returns the new user's id from the path or the body. If `undefined`, the service generates one. */
 export function readNewUserId(inPath: string | undefined, inBody: string | undefined): string | undefined {
   const wanted = inPath ?? (inBody || undefined)
   if (wanted === undefined) return undefined
@@ -121,7 +121,7 @@ export function readNewUserId(inPath: string | undefined, inBody: string | undef
   return id
 }
 
-/** Checks and normalises each field of a new user by an admin. Empty texts count as absent. */
+/** Checks and normalizes the fields of a new user by an admin. Empty texts count as absent. */
 export function parseAdminUser(rules: MetadataRules, fields: AdminUserFields): AdminUser {
   const { email, phone, ban_duration: ban } = fields
   const banMs = ban ? parseBanDuration(ban) : undefined
@@ -142,8 +142,8 @@ export function parseAdminUser(rules: MetadataRules, fields: AdminUserFields): A
 }
 
 /**
- * Checks and normalises each field of a change by an admin. An empty password is absent, as for a new user, or a weak password,
- * as the profile says (reference: Profiles).
+ * Checks and normalizes the fields of a change by an admin. The profile decides whether an empty password counts as absent, like
+ * for a new user, or as weak (reference: Profiles).
  */
 export function parseAdminChange(
   rules: MetadataRules & { readonly compatibility: Pick<CompatibilityOptions, 'treatEmptyPasswordAsWeak'> },
@@ -162,8 +162,8 @@ function requireRole(role: string): string {
 const DURATION_MS_MAX = Number(2n ** 63n - 1n) / 1e6
 
 /**
- * Parses the ban that an admin asks for, in milliseconds: a Go duration, `0` or `none` (reference: Bans). 0 clears a ban, and a
- * negative ban has ended already. Undefined for any other text. Unlike in a setting, a number without a unit is no duration.
+ * Returns a ban in milliseconds from a Go duration, `0` or `none` (reference: Bans). 0 ends a ban, and a negative duration has
+ * already ended. Returns `undefined` for any other text. Unlike in settings, a number without a unit is not a duration.
  */
 export function parseBanDuration(text: string): number | undefined {
   if (text === 'none') return 0
@@ -174,7 +174,7 @@ export function parseBanDuration(text: string): number | undefined {
   return text.startsWith('-') && ms !== 0 ? -ms : ms
 }
 
-/** The query of `GET /admin/users`, as it comes. Nothing of it has been checked. */
+/** The unchecked query of `GET /admin/users`. */
 interface UserListFields {
   readonly page?: string | undefined
   readonly per_page?: string | undefined
@@ -183,21 +183,21 @@ interface UserListFields {
   readonly sort?: string | undefined
 }
 
-/** A page of the list: by its number and with a total, or by a cursor and without a total. */
+/** A page of the list: by number with a total, or by cursor without a total. */
 export type UserListRequest = {
   readonly filter: string | undefined
   readonly direction: 'asc' | 'desc'
   readonly perPage: number
 } & (
   | ({ readonly form: 'page' } & Page)
-  /** Undefined at the beginning of the list. */
+  /** `undefined` for the first page. */
   | { readonly form: 'cursor'; readonly after: Cursor | undefined }
 )
 
 /**
  * Parses the query of a list of users (reference: Lists of users).
- * @param form `cursor` where the query has the parameter `cursor`, even an empty one
- * @param rules of pages by number
+ * @param form `cursor` if the query has the parameter `cursor`, even an empty one
+ * @param rules for pages by number
  */
 export function parseUserList(
   fields: UserListFields,

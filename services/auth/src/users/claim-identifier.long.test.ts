@@ -25,8 +25,8 @@ import { OPERATOR } from '../../test/forged-token.ts'
 import { type MailApp, openMailApp } from '../../test/mail-app.ts'
 import { createSignedIn, type SignedIn } from '../../test/signed-in.ts'
 
-// An attack: an account whose address is unconfirmed again must not count as unclaimed. Otherwise its second factor,
-// password and data would pass to a stranger who confirms the address.
+// Tests an attack: an account whose address becomes unconfirmed again must not count as unclaimed. Otherwise a stranger who
+// confirms the address would get its second factor, password and data.
 const VERIFIER = 'v'.repeat(43)
 const PKCE = {
   code_challenge: createHash('sha256').update(VERIFIER).digest('base64url'),
@@ -37,7 +37,7 @@ let people = 0
 
 describe.each(['compatible', 'strict'])('a claimed account, AUTH_PROFILE=%s', (profile) => {
   const expires_in = profile === 'strict' ? 900 : 3_600
-  // A token ends with a session that lacks the second factor, and so counts from the second in which the session began.
+  // The session lacks the second factor and ends, so the token's lifetime counts from the start of the session.
   const untilSessionEnds = expect.toSatisfy((seconds) => seconds === expires_in || seconds === expires_in - 1)
   let service: MailApp
   let stub: AnybodyStub
@@ -54,7 +54,7 @@ describe.each(['compatible', 'strict'])('a claimed account, AUTH_PROFILE=%s', (p
       AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true',
       AUTH_SECURITY_MANUAL_LINKING_ENABLED: 'true',
     }
-    // Authentication methods are dated by the clock of the database.
+    // The database clock dates authentication methods, so this service uses the real time.
     service = await openMailApp(settings, { replace: () => ({ now: () => new Date() }) })
   })
   afterAll(async () => {
@@ -75,7 +75,7 @@ describe.each(['compatible', 'strict'])('a claimed account, AUTH_PROFILE=%s', (p
   const tryPassword = async (email: string, password: string) =>
     outcomeOf(await service.post('/token?grant_type=password', { email, password }))
 
-  /** Signs in at the provider, with or without a session to link the account to. */
+  /** Signs in at the provider, or links the account to the session of `state`. */
   async function signInAs(account: Anybody, state?: string) {
     const { query } = await comeBackAs(service, state ?? (await begin(service, 'keycloak', PKCE)), account)
     const exchange = { auth_code: query.code, code_verifier: VERIFIER }
@@ -125,7 +125,7 @@ describe.each(['compatible', 'strict'])('a claimed account, AUTH_PROFILE=%s', (p
     await sql`UPDATE ${sql.table('users')} SET ${lost} WHERE id = ${signedIn.user.id}`.execute(db)
     const known = { ...account, email: address, verified: true }
     expect((await signInAs(known)).user.id).toBe(signedIn.user.id)
-    // The identity was added later, so the second factor guards the address.
+    // The identity was added later, so it does not replace the second factor.
     const kept = { email: '', name: 'Ann', providers: ['email', 'keycloak'], factors: 1 }
     expect(await show(signedIn.user.id)).toEqual(kept)
     await update(signedIn.user.id, { email: address, email_confirm: true })
@@ -172,7 +172,7 @@ describe.each(['compatible', 'strict'])('a claimed account, AUTH_PROFILE=%s', (p
   it('keeps the password with which an admin has created it', async () => {
     const password = 'given to Ann by an admin'
     const made = await service.post('/admin/users', { email: address, password }, OPERATOR)
-    // The invitation comes first. On an adopted database its code ends with the next message.
+    // The first mail is the invitation. In an adopted database, the next message invalidates its code.
     await service.readMail(address)
     expect((await confirm(address)).id).toBe(made.json().id)
     expect(await tryPassword(address, password)).toBe(200)
@@ -196,7 +196,7 @@ describe.each(['compatible', 'strict'])('a claimed account, AUTH_PROFILE=%s', (p
     ])
   })
 
-  /** Requests that send an invitation to the address that an admin has set. */
+  /** Requests that send an invitation to an address that an admin has set. */
   const MESSAGES = [
     ['invited again', () => service.post('/invite', { email: address }, OPERATOR)],
     ['sent the confirmation once more', () => service.post('/resend', { type: 'signup', email: address })],

@@ -29,13 +29,12 @@ import {
   lockIdentifierOwner,
 } from './user-repository.ts'
 
-/** Refuses an identifier that another user has, by the error for its kind and for who asks. */
+/** Refuses another user's identifier. The error depends on its kind and on the caller. */
 export type RefuseTaken = (kind: IdentifierKind) => never
 
 /**
- * Requires that no user but `userId` owns an identifier, as far as this transaction sees. A pending sign-up that owns it is
- * deleted (reference: Pending sign-ups). Another owner is not locked, since two users who want each other's identifier would
- * deadlock.
+ * Requires that no user except `userId` visibly owns an identifier. Deletes a pending sign-up that owns it (reference: Pending
+ * sign-ups). Another owner is not locked, because two users who want each other's identifiers would deadlock.
  */
 export async function claimIdentifier(
   trx: Trx,
@@ -46,8 +45,8 @@ export async function claimIdentifier(
 }
 
 /**
- * Claims an email as `claimIdentifier` does, in a transaction of `withUniqueAccount`, which looks again when a pending sign-up
- * has changed meanwhile. @throws emailExists, StaleView
+ * Claims an email as `claimIdentifier` does, in a transaction of `withUniqueAccount`. That transaction runs again if a pending
+ * sign-up has changed in the meantime. @throws emailExists, StaleView
  */
 export async function claimAccountEmail(trx: Trx, email: string, userId: string): Promise<void> {
   const outcome = await releaseIdentifier(trx, { kind: 'email', value: email }, userId)
@@ -56,11 +55,12 @@ export async function claimAccountEmail(trx: Trx, email: string, userId: string)
 }
 
 /**
- * Locks the owner of an identifier as `lockIdentifierOwner` does, before another person proves to be the owner. An unverified
- * email of a provider is released first. The account may belong to a stranger who waits until the owner of the email confirms it.
+ * Locks the owner of an identifier as `lockIdentifierOwner` does, before a person proves that they own it. First releases an
+ * email that a provider gave without verification. That account may belong to a stranger who waits until the owner of the email
+ * confirms it.
  *
- * Lock order: the account that loses the email, or its owner. No transaction takes both: once an account has lost the email,
- * nobody owns it.
+ * Lock order: the account that loses the email, or the owner. No transaction locks both, because an account that has lost the
+ * email no longer owns it.
  */
 export async function releaseAndLockOwner(trx: Trx, identifier: UserIdentifier, at: Date): Promise<User | undefined> {
   if (identifier.kind === 'email') await callReleaseEmail(trx, identifier.value, at)
@@ -68,11 +68,11 @@ export async function releaseAndLockOwner(trx: Trx, identifier: UserIdentifier, 
 }
 
 /**
- * Takes an identifier from an unused account for its proven owner (reference: Unused accounts). A stranger who signs up with the
- * address of another person, and never confirms it, keeps nobody out.
+ * Takes an identifier from an unused account for its proven owner (reference: Unused accounts). A stranger who signs up with
+ * another person's address and never confirms it cannot block that person.
  *
- * Lock order: the user, the unused account. Nobody is signed in to an unused account, so a transaction that has locked one waits
- * for no other user.
+ * Lock order: the user, then the unused account. Nobody is signed in to an unused account, so a transaction that has locked one
+ * waits for no other user.
  */
 export async function releaseUnused(trx: Trx, identifier: UserIdentifier, at: Date): Promise<void> {
   const account = await deleteUnusedIdentifier(trx, identifier, at)
@@ -80,15 +80,15 @@ export async function releaseUnused(trx: Trx, identifier: UserIdentifier, at: Da
 }
 
 /**
- * How often the user of an identifier is searched for, or created. An attempt loses when another request creates the user at that
- * moment. The next one finds and locks that user, so a third is needed only if the user was deleted meanwhile.
+ * How often to find or create the user of an identifier. An attempt fails if another request creates the user at that moment. The
+ * next attempt finds that user, so a third is needed only if the user was deleted in between.
  */
 const CREATION_ATTEMPTS_MAX = 5
 
 /**
- * Returns the user that an attempt finds or creates. Tries again when another request has just taken the identifier.
- * @param attempt returns `taken` when its insert finds that another user has the identifier
- * @throws Error when every attempt has lost, and what `attempt` throws
+ * Finds or creates a user. Tries again if another request has just taken the identifier.
+ * @param attempt returns `taken` if its insert finds that another user has the identifier
+ * @throws Error if every attempt fails, and the errors of `attempt`
  */
 export async function getOrCreate<Found>(attempt: () => Promise<Found | 'taken'>): Promise<Found> {
   for (let attempts = 0; attempts < CREATION_ATTEMPTS_MAX; attempts += 1) {
@@ -103,7 +103,7 @@ export function refuseTaken(kind: IdentifierKind): never {
   throw phoneExists()
 }
 
-/** Refuses an identifier of another user to an admin. The text about a phone differs for admins. */
+/** Refuses another user's identifier to an admin. Admins get a different text about a phone. */
 export function refuseTakenForAdmin(kind: IdentifierKind): never {
   if (kind === 'email') refuseTakenEmail()
   throw phoneExistsForAdmin()
@@ -113,7 +113,7 @@ export function refuseTakenEmail(): never {
   throw emailExists()
 }
 
-/** Deletes the pending sign-up that has an identifier. `changed`: a concurrent request has changed that user meanwhile. */
+/** Deletes a pending sign-up that has an identifier. `changed`: a concurrent request has changed that user. */
 async function releaseIdentifier(
   trx: Trx,
   identifier: UserIdentifier,
@@ -126,8 +126,8 @@ async function releaseIdentifier(
 }
 
 /**
- * Requires an identifier without a visible owner, before the user proves it. A pending sign-up does not count, and neither does
- * an unused account, which loses the identifier to its proven owner.
+ * Requires an identifier without a visible owner, before the user proves it. Pending sign-ups do not count. Unused accounts do
+ * not count either, because they lose the identifier to its proven owner.
  */
 export async function requireNewIdentifier(
   db: Db,
@@ -138,32 +138,31 @@ export async function requireNewIdentifier(
   if (user[kind] === value || (await isIdentifierKept(db, identifier))) refuseTaken(kind)
 }
 
-/** Requires that the user of an email belongs to an audience. In any other audience the email counts as taken. */
+/** Requires that the user of an email belongs to this audience. In other audiences the email counts as taken. */
 export function requireOwnerAudience(owner: Pick<User, 'audience'>, audience: string): void {
   if (owner.audience !== audience) refuseTakenEmail()
 }
 
-/** Requires that the user of an email may be signed up or invited once more, in an audience. */
+/** Requires that the user of an email belongs to this audience and may be signed up or invited again. */
 export function requireUnconfirmed(owner: Pick<User, 'audience' | 'emailConfirmedAt'>, audience: string): void {
   requireOwnerAudience(owner, audience)
   if (owner.emailConfirmedAt !== null) refuseTakenEmail()
 }
 
-/** Whether a user other than `userId` has an identifier, as far as can be seen. A pending sign-up does not count. */
+/** Whether another user than `userId` visibly has an identifier. Pending sign-ups do not count. */
 export async function isTaken(db: Db, identifier: UserIdentifier, userId: string): Promise<boolean> {
   const owner = await findIdentifierOwner(db, identifier)
   return owner !== undefined && owner.id !== userId && !isPendingSignUp(owner)
 }
 
-/** The unique indexes that find a race: their database, and their names. */
 interface IndexedDatabase {
   readonly db: Db
   readonly names: Names
 }
 
 /**
- * Runs a transaction that gives a user an identifier. The unique index finds an identifier that another request takes between the
- * look and the write, and the second attempt sees its owner.
+ * Runs a transaction that gives a user an identifier. If another request takes the identifier in between, the unique index
+ * reports it, and the second attempt sees the new owner.
  */
 export async function withUniqueIdentifiers<Result>(
   { db, names }: IndexedDatabase,
@@ -179,17 +178,17 @@ export async function withUniqueIdentifiers<Result>(
   }
 }
 
-/** An answer of an earlier query has changed within the transaction: another request was first. */
+/** An earlier query's answer changed during the transaction, because another request was first. */
 export class StaleView extends Error {
   override readonly name = 'StaleView'
 }
 
-/** Each failure means that another request has succeeded, so only so many requests about one user at once fail. */
+/** Each failure means that another request has succeeded, so more concurrent requests about one user may fail. */
 const ACCOUNT_ATTEMPTS_MAX = 10
 
 /**
- * Runs a transaction that decides whose an external account is. Runs it again when another request has taken the account or its
- * address meanwhile. The unique indexes find that, and the next attempt sees the owner.
+ * Runs a transaction that decides who owns an external account. Runs it again if another request has taken the account or its
+ * address. The unique indexes report this, and the next attempt sees the owner.
  */
 export function withUniqueAccount<Result>(
   { db, names }: IndexedDatabase,
@@ -199,7 +198,7 @@ export function withUniqueAccount<Result>(
   return retryRaces(db, { isRace, attemptsMax: ACCOUNT_ATTEMPTS_MAX }, run)
 }
 
-/** Runs a transaction again when another request was first. */
+/** Runs a transaction again if another request was first. */
 async function retryRaces<Result>(
   db: Db,
   { isRace, attemptsMax }: { readonly isRace: (error: unknown) => boolean; readonly attemptsMax: number },
@@ -214,7 +213,7 @@ async function retryRaces<Result>(
   }
 }
 
-/** The dependencies of the take-over of an account. `confirmerOwnsAccount` is true in the strict profile. */
+/** The dependencies of an account take-over. `confirmerOwnsAccount` is `true` in the strict profile. */
 export interface ConfirmerDeps {
   readonly config: {
     readonly signup: { readonly confirmerOwnsAccount: boolean }
@@ -224,9 +223,9 @@ export interface ConfirmerDeps {
 }
 
 /**
- * Removes the possible traces of a stranger from an account that has just been confirmed. These are all ways to sign in or stay
- * signed in, and pending changes. The account gets the password of the user who confirms, or none.
- * @param user locked, as they were before
+ * Removes all possible traces of a stranger from an account that was just confirmed: ways to sign in or stay signed in, and
+ * pending changes. The account gets the password of the confirming user, or none.
+ * @param user the locked user before the confirmation
  */
 export async function takeOverAccount(
   trx: Trx,
@@ -239,7 +238,7 @@ export async function takeOverAccount(
   const isClaimed = await deleteUnverifiedIdentities(trx, id)
   const owner = await updateUser(trx, id, {
     encrypted_password: passwordHash ?? null,
-    // The metadata of the provider belongs to another person.
+    // The provider's metadata may belong to another person.
     ...(isClaimed ? CLEARED_VALUES : {}),
   })
   if (isClaimed && owner.email !== null && owner.emailConfirmedAt !== null) {
@@ -249,10 +248,10 @@ export async function takeOverAccount(
 }
 
 /**
- * Whether the user who confirms an account takes it over. A stranger may have made an unclaimed account with the address of
- * another person, and may own every way to sign in to it. So may the session and the password of an anonymous user, who has asked
- * for an address. A user that a provider has made without an address owns the account already.
- * @param user as they were before the confirmation
+ * Whether the user who confirms an account takes it over. A stranger may have created an unclaimed account with another person's
+ * address, and may own every way to sign in. The same applies to the session and password of an anonymous user who has requested
+ * an address. A user whom a provider created without an address already owns the account.
+ * @param user the user before the confirmation
  */
 export async function confirmerTakesOver({ config, db }: ConfirmerDeps, user: User): Promise<boolean> {
   const { email, phone, isAnonymous } = user
@@ -264,8 +263,8 @@ export async function confirmerTakesOver({ config, db }: ConfirmerDeps, user: Us
 }
 
 /**
- * Whether an account waits for its first sign-in, so that the invited user may choose how to sign in. After the first sign-in or
- * with a second factor, an invitation proves only the address. An admin may have set it since, and anybody can have its
+ * Whether an account waits for its first sign-in, so that the invited user may choose how to sign in. After that, or with a
+ * second factor, an invitation proves only the address. An admin may have set the address since, and anyone can have its
  * confirmation sent again.
  */
 export async function awaitsFirstSignIn(
@@ -275,27 +274,27 @@ export async function awaitsFirstSignIn(
   return lastSignInAt === null && !(await hasVerifiedFactor(db, id))
 }
 
-/** The values of a user who has just signed up. The same values make the answer to a duplicate sign-up. */
+/** The values of a new user. The answer to a duplicate sign-up is built from the same values. */
 interface UnconfirmedUserInput {
   readonly identifier: UserIdentifier
   readonly data: Readonly<Record<string, unknown>>
   readonly audience: string
   readonly role: string
-  /** Random UUIDs (version 4), stored or not. */
+  /** Random UUIDs (version 4). They may never be stored. */
   readonly userId: string
   readonly identityId: string
   readonly now: Date
 }
 
-/** A user who has just signed up, or seems to have, and their only identity. */
+/** A user who has just signed up, or appears to have, with their only identity. */
 export interface UnconfirmedUser {
   readonly user: User
   readonly identities: readonly Identity[]
 }
 
 /**
- * Makes the answer of a sign-up that waits for its confirmation. A sign-up with a taken identifier gets the answer of the same
- * function, with ids that nobody has. So it looks like a fresh sign-up (reference: Duplicate sign-ups).
+ * Creates the answer of a sign-up that waits for its confirmation. A sign-up with a taken identifier also gets this answer, with
+ * random ids, so it looks like a new sign-up (reference: Duplicate sign-ups).
  */
 export function buildUnconfirmedUser(input: UnconfirmedUserInput): UnconfirmedUser {
   const { identifier, now, userId } = input
@@ -330,7 +329,7 @@ export function buildUnconfirmedUser(input: UnconfirmedUserInput): UnconfirmedUs
   return { user, identities: [identity] }
 }
 
-/** Makes a user without an identifier, before the row is written. */
+/** Creates a user without an identifier. The row is written later. */
 export function createAnonymousUser(input: Omit<UnconfirmedUserInput, 'identifier' | 'identityId'>): UnconfirmedUser {
   const at = toTimestamp(input.now)
   const user: User = {

@@ -9,19 +9,19 @@ import { normaliseEmail, normalisePhone, readTypedPhone } from '../requests/fiel
 export const FOREIGN_SOURCES = ['firebase', 'auth0', 'keycloak', 'clerk', 'cognito'] as const
 export type ForeignSource = (typeof FOREIGN_SOURCES)[number]
 
-/** A user of another program as a line of an import, and the values that the line lacks. */
+/** Another program's user as a line of an import, with the values that the line omits. */
 export interface ForeignUser {
   readonly line: Readonly<Record<string, unknown>>
-  /** The members that are left behind, in words for the operator. They quote nothing of the user. */
+  /** Notes for the operator about omitted members. They contain no values of the user. */
   readonly left: readonly string[]
 }
 
-/** The end of a ban without an end. */
+/** The end of a permanent ban. */
 export const FOR_EVER = '9999-12-31T00:00:00Z'
-/** The note of an import about users whose second factors it leaves out. */
+/** The note about users whose second factors are not imported. */
 export const SECOND_FACTORS = 'second factors: the user has to enrol them again'
 
-/** The notes of an import about passwords that it leaves out. */
+/** The notes about passwords that are not imported. */
 export const PASSWORD_LEFT = {
   redacted: 'the password: the export has its hash redacted',
   missing: 'the password: the export has no hash of it',
@@ -33,19 +33,19 @@ export const PASSWORD_LEFT = {
 
 const PASSWORD_NOTES: ReadonlySet<string> = new Set(Object.values(PASSWORD_LEFT))
 
-/** Whether a note of an import is about a password that the user has there. */
+/** Whether a note is about a password that was not imported. */
 export function isPasswordLeft(note: string): boolean {
   return PASSWORD_NOTES.has(note)
 }
 
-/** Whether a text stands where the program that wrote the export has left out a hash, be it in base64. */
+/** Whether the exporting program has replaced a hash by a mask such as asterisks, possibly in base64. */
 export function isRedacted(hash: string): boolean {
   return [hash, Buffer.from(hash, 'base64').toString()].some((text) => REDACTED.test(text))
 }
 
 const REDACTED = /^(?:[*•x]{3,}|\W*(?:redacted|masked|hidden|removed)\W*)$/iu
 
-/** The names of providers here, by their names there. Other providers give a user another id. */
+/** The names of providers in this service, by their names in the export. Other providers have different user ids. */
 const PROVIDERS: Readonly<Record<ForeignSource, ReadonlyMap<string, string>>> = {
   firebase: toMap({
     'google.com': 'google',
@@ -74,15 +74,15 @@ const PROVIDERS: Readonly<Record<ForeignSource, ReadonlyMap<string, string>>> = 
   cognito: toMap({ Google: 'google', Facebook: 'facebook', SignInWithApple: 'apple' }),
 }
 
-/** The names as a Map, because the inherited members of an object would be names too. */
+/** Returns the names as a Map. An object's inherited members would count as names too. */
 function toMap(pairs: Readonly<Record<string, string>>): ReadonlyMap<string, string> {
   return new Map(Object.entries(pairs))
 }
 
 export const Text = z.string().nullish()
-/** A flag, which may be missing, or a text as some exports have it. */
+/** An optional flag. Some exports write it as text. */
 export const Flag = z.union([z.boolean(), z.stringbool({ truthy: ['true', 't'], falsy: ['false', 'f', ''] })]).nullish()
-/** A time in milliseconds, which may be a text. */
+/** A time in milliseconds, possibly as text. */
 export const Millis = z.union([z.string(), z.number()]).nullish()
 export const Members = z.record(z.string(), z.unknown()).nullish()
 
@@ -92,7 +92,7 @@ interface Account {
   readonly data?: object
 }
 
-/** Accounts at providers as identities, and the names of the accounts that have no provider here. */
+/** Converts provider accounts to identities. Also returns the names of accounts whose provider is unknown. */
 export function toIdentities(
   source: ForeignSource,
   accounts: readonly Account[],
@@ -111,12 +111,12 @@ export function toIdentities(
   }
 }
 
-/** Leaves out members that are undefined or null. */
+/** Omits members that are `undefined` or `null`. */
 export function withoutMissing(members: Readonly<Record<string, unknown>>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined && value !== null))
 }
 
-/** An object in a text; empty where the text has none. */
+/** Parses an object from a text. Empty if the text contains none. */
 export function toObject(text: string | null | undefined): Record<string, unknown> {
   try {
     return z.record(z.string(), z.unknown()).parse(JSON.parse(text || '{}'))
@@ -131,8 +131,8 @@ export function fromMillis(millis: string | number | null | undefined): string |
 }
 
 /**
- * The id here of a user of another program. It is always the same, so that a second run recognizes the user, and does not confuse
- * users with the same email.
+ * Returns the id of another program's user in this service. It is always the same, so that a second run recognizes the user and
+ * does not confuse users with the same email.
  */
 export function toForeignId(source: ForeignSource, id: string): string {
   return toUuid(createHash('sha256').update(`${source}:${id}`).digest())
@@ -145,15 +145,14 @@ const ADDRESSES = [
 
 type Line = ForeignUser['line']
 
-/** The addresses that users of an export have verified, in the form of this service. */
+/** The verified addresses of an export's users, in the form of this service. */
 export interface VerifiedAddresses {
   readonly email: Set<string>
   readonly phone: Set<string>
-  /** Whether two forms of a phone number are one number here. */
+  /** Whether different forms of the same phone number count as equal. */
   readonly parsesPhones: boolean
 }
 
-/** The verified addresses before the first user of an export. */
 export function noVerifiedAddresses({ parsePhones }: Pick<CompatibilityOptions, 'parsePhones'>): VerifiedAddresses {
   return { email: new Set(), phone: new Set(), parsesPhones: parsePhones }
 }
@@ -166,10 +165,10 @@ export function addVerified(verified: VerifiedAddresses, line: Line): void {
 }
 
 /**
- * Why a user of an export must not get their address: another user of it has verified the same address. A stranger may have
- * signed up with the user's email and a password. Otherwise the stranger would be in the account before its owner.
+ * Returns why an exported user must not get their address: another user of the export has verified it. A stranger may have signed
+ * up with that address and a password, and would then be in the account before its owner.
  * @param verified the addresses of all users of the export
- * @returns undefined where no other user has verified an address of the user
+ * @returns `undefined` if no other user has verified an address of the user
  */
 export function findContest(verified: VerifiedAddresses, line: Line): string | undefined {
   const contested = ADDRESSES.find(({ member, confirm }) => {
@@ -179,7 +178,7 @@ export function findContest(verified: VerifiedAddresses, line: Line): string | u
   return contested?.reason
 }
 
-/** An address of a line as this service compares it. */
+/** Returns an address of a line in the form for comparisons. */
 function addressOf(
   { parsesPhones }: Pick<VerifiedAddresses, 'parsesPhones'>,
   line: Line,
@@ -213,13 +212,13 @@ const Hashing = z.object({
   additionalParameters: z.record(z.string(), z.array(z.string())).default({}),
 })
 
-/** The act that Keycloak asks of a user with a temporary password at the next sign-in. */
+/** The required action of a Keycloak user with a temporary password. */
 const NEW_PASSWORD = 'UPDATE_PASSWORD'
 const FACTORS: readonly string[] = ['otp', 'webauthn', 'webauthn-passwordless', 'recovery-authn-codes']
 
 /**
- * A user in the export of a realm of Keycloak. A password that the user has to replace at the next sign-in is left out. An admin
- * knows it, and this service would not end it.
+ * A user in the export of a Keycloak realm. Omits a password that must be replaced at the next sign-in, because an admin knows it
+ * and this service would not expire it.
  */
 export const KeycloakUser = z
   .object({
@@ -257,7 +256,7 @@ export const KeycloakUser = z
         user_metadata: withoutMissing({
           full_name: [user.firstName, user.lastName].filter(Boolean).join(' ') || undefined,
           preferred_username: user.username,
-          // Users may write attributes themselves, and applications trust `app_metadata`.
+          // Users may write attributes themselves, but applications trust `app_metadata`.
           attributes: user.attributes ?? undefined,
         }),
         app_metadata: user.realmRoles.length > 0 ? { roles: user.realmRoles } : {},
@@ -274,7 +273,7 @@ export const KeycloakUser = z
     }
   })
 
-/** Why no hash was read. An export without secrets has asterisks in their place. */
+/** Why no hash was read. An export without secrets has asterisks instead. */
 function reasonOf({ secretText, secretData }: z.output<typeof Credential>): string {
   const { value } = secretData
   const isMasked = [secretText, value].some((text) => typeof text === 'string' && isRedacted(text))
@@ -282,7 +281,7 @@ function reasonOf({ secretText, secretData }: z.output<typeof Credential>): stri
   return secretText ? PASSWORD_LEFT.unknown : PASSWORD_LEFT.missing
 }
 
-/** Lists the values of a user that have no place here, in words for the operator. */
+/** Lists the values that cannot be imported, as notes for the operator. */
 function listLeft(user: {
   readonly credentials: readonly z.output<typeof Credential>[]
   readonly requiredActions: readonly string[]
@@ -309,7 +308,7 @@ function listLeft(user: {
   ]
 }
 
-/** A password of Keycloak in PHC string form; undefined for an algorithm that is not known here. */
+/** Returns a Keycloak password in PHC string form, or `undefined` if the algorithm is unknown. */
 function toPhc({ secretData, credentialData }: z.output<typeof Credential>): string | undefined {
   const { data: secret } = Secret.safeParse(secretData)
   const { data: hashing } = Hashing.safeParse(credentialData)

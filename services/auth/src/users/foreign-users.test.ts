@@ -4,7 +4,7 @@ import { toForeignUser } from './foreign-users.ts'
 
 const SECOND_FACTORS = 'second factors: the user has to enrol them again'
 
-// The forms of `firebase auth:export`, of the exports of Auth0 and of the realms of Keycloak, as their documentation has them.
+// The documented formats of `firebase auth:export`, of Auth0 exports and of Keycloak realms.
 const firebase = {
   localId: 'aB3dE',
   email: 'ada@example.com',

@@ -21,19 +21,19 @@ import {
   withoutMissing,
 } from './foreign-user.ts'
 
-/** The values of a cell, which Clerk separates by a bar, and a program for tables perhaps by a comma. */
+/** The values of a cell. Clerk separates them by a bar, and spreadsheets may use a comma. */
 const Values = z
   .string()
   .default('')
   .transform((cell) => cell.split(/[|,;\s]+/).filter(Boolean))
 
 /**
- * The addresses of a cell; undefined where a part of it is none. A local part may hold a bar, and a quoted one all other
- * separators too. Then a part of one address could be the whole address of another person.
+ * The addresses of a cell, or `undefined` if a part is not an address. A local part may contain a bar, and a quoted one any
+ * separator. Part of one address could then be another person's whole address.
  */
 const Emails = Values.transform((parts) => (parts.every((part) => /^[^"@]+@[^"@]+$/.test(part)) ? parts : undefined))
 
-/** A row of the CSV file that the dashboard of Clerk exports. */
+/** A row of the CSV file that Clerk's dashboard exports. */
 const ClerkUser = z
   .object({
     id: z.string().min(1),
@@ -85,7 +85,7 @@ const Attributes = z
 
 const Account = z.object({ providerName: z.string(), userId: z.union([z.string(), z.int()]) })
 
-/** A user of a pool of Cognito, as its command `list-users` writes them. It writes no hashes of passwords. */
+/** A user of a Cognito pool in the format of `list-users`, which contains no password hashes. */
 const CognitoUser = z
   .object({
     Username: z.string().min(1),
@@ -159,7 +159,7 @@ function nameOf(attributes: ReadonlyMap<string, string>): string | undefined {
   )
 }
 
-/** The accounts as the attribute has them. A text that is no list of JSON is one entry, which nobody can read. */
+/** Returns the accounts in the attribute. A text that is not a JSON list is one entry that cannot be read. */
 function readEntries(text: string | undefined): readonly unknown[] {
   try {
     return z.array(z.unknown()).parse(JSON.parse(text || '[]'))
@@ -168,19 +168,19 @@ function readEntries(text: string | undefined): readonly unknown[] {
   }
 }
 
-/** A time that is a text, or the seconds since 1970 as older clients of Cognito write them. */
+/** A time as text, or as seconds since 1970, which older Cognito clients write. */
 function fromSeconds(time: string | number | null | undefined): string | undefined {
   return typeof time === 'number' ? new Date(time * 1_000).toISOString() : (time ?? undefined)
 }
 
-/** Turns a user of an export into a line of an import. @throws Error where a member has another type than documented */
+/** Converts an exported user to a line of an import. @throws Error if a member has an undocumented type */
 export function toForeignUser(source: ForeignSource, user: unknown): ForeignUser {
   const { data, error } = READERS[source].safeParse(user)
   if (data === undefined) throw new Error(`${error.issues[0]?.path.join('.')}: ${error.issues[0]?.message}`)
   return data
 }
 
-/** The sign-ins by email or phone there. */
+/** Firebase's sign-in methods for email and phone. */
 const FIREBASE_OWN: ReadonlyMap<string, string> = new Map([
   ['password', 'email'],
   ['emailLink', 'email'],
@@ -243,7 +243,7 @@ const Firebase = z
     }
   })
 
-/** Why a password stays behind. `unfit`: why a hash that the export has is of no use. */
+/** Why a password is not imported. `unfit` has the reasons why an existing hash is not usable. */
 function findPasswordLeft(
   hash: string | null | undefined,
   { hasPassword, unfit }: { readonly hasPassword: boolean; readonly unfit: readonly string[] },
@@ -252,10 +252,10 @@ function findPasswordLeft(
   return isRedacted(hash) ? [PASSWORD_LEFT.redacted] : unfit
 }
 
-/** A larger number loses its last digits when it is read, and may be the id of another user. */
+/** JavaScript would round a larger number, which could then be another user's id. */
 const AccountId = z.union([z.string(), z.number().refine(Number.isSafeInteger, { error: IMPORT_TEXTS.idTooLarge })])
 
-/** A time, which exports of the database of Auth0 have in the Extended JSON of MongoDB. */
+/** A time. Exports of Auth0's database use the Extended JSON of MongoDB. */
 const AUTH0_TIME = z
   .union([
     z.string(),

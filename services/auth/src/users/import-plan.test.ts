@@ -11,7 +11,7 @@ const defaults = {
   now: new Date(0),
   generateId: () => `new-${++count}`,
 }
-/** A user who is claimed, and so keeps two unconfirmed addresses. */
+/** Returns a claimed user. Only claimed users keep two unconfirmed addresses. */
 const user = (line: Parameters<typeof toImportedUser>[0]): ImportedUser =>
   toImportedUser({ claimed_at: '2020-01-01T00:00:00Z', ...line }, defaults)
 const google = (id: string) => [{ provider: 'google', id }]
@@ -22,8 +22,7 @@ const ANOTHER_USER = {
 }
 
 /**
- * Ann has an id, an email and a phone; Bob has an email and an account at Google; Cid has confirmed an email; Dan was made in
- * 2020.
+ * Ann has an id, an email and a phone. Bob has an email and a Google account. Cid has a confirmed email. Dan was created in 2020.
  */
 function someOwners() {
   const owners = noOwners()

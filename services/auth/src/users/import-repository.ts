@@ -5,7 +5,7 @@ import { IMPORT_TEXTS } from '../field-errors.ts'
 import { type ImportedUser, identityKey } from './imported-user.ts'
 import { BLANK } from './user-change-repository.ts'
 
-/** The users who have the ids, emails, phones or identities of these users. Pending sign-ups do not count. */
+/** Finds users with the ids, emails, phones or identities of these users. Pending sign-ups do not count. */
 export async function findOwners(db: Db, users: readonly ImportedUser[]): Promise<Owners> {
   const owners = noOwners()
   const rows = await db
@@ -16,7 +16,7 @@ export async function findOwners(db: Db, users: readonly ImportedUser[]): Promis
       'phone_confirmed_at as phoneConfirmedAt',
       'created_at as createdAt',
     ])
-    // In an adopted database several users may have an email in different cases: it leads to the first of them.
+    // In an adopted database, users may share an email in different cases. The oldest confirmed user counts.
     .orderBy(sql`email_confirmed_at IS NULL DESC, created_at DESC, id DESC`)
     .where('staged_at', 'is', null)
     .where(hasAnyOf(users))
@@ -38,7 +38,7 @@ export async function findOwners(db: Db, users: readonly ImportedUser[]): Promis
 }
 
 /**
- * Inserts users with their identities. Deletes pending sign-ups that have the same identifiers.
+ * Inserts users with their identities. Deletes pending sign-ups with the same identifiers.
  *
  * Lock order: by email, so that two imports of the same users do not deadlock.
  */
@@ -48,7 +48,7 @@ export async function insertImportedUsers(trx: Trx, fresh: readonly ImportedUser
   if (first === undefined) return
   const columns = sql.join(Object.keys(first.row).map((name) => sql.ref(name)))
   await trx.deleteFrom('users').where('staged_at', 'is not', null).where(hasAnyOf(users)).execute()
-  // One parameter for all rows, since a parameter for each value would exceed the limit of a statement.
+  // All rows are one parameter, because a parameter per value would exceed the limit of a statement.
   await sql`
     INSERT INTO ${sql.table('users')} (${columns}, keep_unconfirmed, ${sql.raw(Object.keys(BLANK).join())})
     SELECT ${columns}, true, ${sql.join(Object.values(BLANK).map((value) => sql.lit(value)))} FROM jsonb_populate_recordset(
@@ -62,8 +62,8 @@ export async function insertImportedUsers(trx: Trx, fresh: readonly ImportedUser
 }
 
 /**
- * Notes the values of unconfirmed accounts: a stranger may have signed up at the former program with the address of another
- * person. So they count as accounts that began with a sign-up (reference: Content of a sign-up).
+ * Records the values of unconfirmed accounts as content of a sign-up (reference: Content of a sign-up). In the other program, a
+ * stranger may have signed up with another person's address.
  */
 async function insertContents(trx: Trx, users: readonly ImportedUser[]): Promise<void> {
   await sql`
@@ -94,30 +94,29 @@ interface AddressOwner {
   readonly isConfirmed: boolean
 }
 
-/** The values that distinguish a stored user from another user with the same id. */
+/** The values that distinguish a stored user from another one with the same id. */
 interface IdOwner {
   readonly email: string | null
   readonly phone: string | null
   readonly createdAt: Date | undefined
 }
 
-/** The owners of everything that no two users share. */
+/** The owners of all values that must be unique to a user. */
 export interface Owners {
   readonly ids: Map<string, IdOwner>
   readonly emails: Map<string, AddressOwner>
   readonly phones: Map<string, AddressOwner>
-  /** Ids of users by `identityKey`. */
+  /** The ids of users by `identityKey`. */
   readonly identities: Map<string, string>
 }
 
-/** The decision about a line of an import: it inserts its user, leaves the stored user as it is, or refuses the line. */
+/** The decision about a line: insert its user, keep the stored user unchanged, or refuse the line. */
 export type LineVerdict =
   | { readonly verdict: 'new' }
-  /** The user exists: an earlier run was interrupted, or the line occurs twice. */
+  /** The user exists, because an earlier run was interrupted or the line occurs twice. */
   | { readonly verdict: 'present' }
   | { readonly verdict: 'refused'; readonly reason: string }
 
-/** The owners before the first line of a batch, when no identifier is known to be taken. */
 export function noOwners(): Owners {
   return { ids: new Map(), emails: new Map(), phones: new Map(), identities: new Map() }
 }
@@ -130,7 +129,7 @@ export function addOwners(owners: Owners, found: Owners): void {
   for (const [key, id] of found.identities) owners.identities.set(key, id)
 }
 
-/** Judges a user against the owners. A new user becomes an owner for the next lines. */
+/** Compares a user with the owners. A new user becomes an owner for later lines. */
 export function judgeLine(owners: Owners, user: ImportedUser): LineVerdict {
   const { row, identities, hasOwnId } = user
   const byId = owners.ids.get(row.id)
@@ -141,13 +140,13 @@ export function judgeLine(owners: Owners, user: ImportedUser): LineVerdict {
   // Users of SSO providers may share an email.
   const byEmail = row.email === null || row.is_sso_user ? undefined : owners.emails.get(row.email)
   const byPhone = row.phone === null ? undefined : owners.phones.get(row.phone)
-  // A user with an unconfirmed address may be a stranger, who has signed up with it before its owner.
+  // A user with an unconfirmed address may be a stranger who signed up with it before its owner.
   if (byEmail?.isConfirmed === false && row.email_confirmed_at !== null)
     return { verdict: 'refused', reason: IMPORT_TEXTS.emailOfUnconfirmed }
   if (byPhone?.isConfirmed === false && row.phone_confirmed_at !== null)
     return { verdict: 'refused', reason: IMPORT_TEXTS.phoneOfUnconfirmed }
   const found = byEmail ?? byPhone
-  // A line without an id is matched by its identifiers, which must all lead to the same user.
+  // A line without an id matches if all its identifiers belong to the same user.
   if (!hasOwnId && found !== undefined && (byEmail ?? found).id === (byPhone ?? found).id) return { verdict: 'present' }
   if (byEmail !== undefined) return { verdict: 'refused', reason: IMPORT_TEXTS.emailTaken }
   if (byPhone !== undefined) return { verdict: 'refused', reason: IMPORT_TEXTS.phoneTaken }
@@ -158,9 +157,8 @@ export function judgeLine(owners: Owners, user: ImportedUser): LineVerdict {
 }
 
 /**
- * Whether a line is the stored user of its id. The developers of an application may choose the ids, so users of two projects may
- * have the same one. Addresses change, here and there: the time at which a user was created does not. A line may have an id
- * alone.
+ * Whether a line is the stored user with its id. Application developers may choose ids, so users of two projects may have the
+ * same id. Addresses may change in both services, but the creation time does not. A line may have only an id.
  */
 function isSameUser(owners: Owners, { row, identities, createdAt }: ImportedUser, stored: IdOwner): boolean {
   const accounts = identities.filter(({ provider }) => provider !== 'email' && provider !== 'phone')

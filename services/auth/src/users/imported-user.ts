@@ -17,7 +17,7 @@ import { Metadata, type MetadataRules, requireMetadata } from './metadata.ts'
 import type { UsersTable } from './user.ts'
 import type { UserWithIdentities } from './user-list-repository.ts'
 
-/** A user as the import stores it. Other columns have the values of a new user. */
+/** A user in the form that the import stores. Other columns get the values of a new user. */
 export interface ImportedUser {
   readonly row: Insertable<UsersTable> & {
     readonly id: string
@@ -26,37 +26,37 @@ export interface ImportedUser {
     readonly created_at: Date | string
   }
   readonly identities: readonly ImportedIdentity[]
-  /** Whether the line has the id. Then a user with the same email and another id is another person. */
+  /** Whether the id is from the line. A user with the same email and another id is then another person. */
   readonly hasOwnId: boolean
-  /** When the user was created, where the line says so. */
+  /** The creation time, if the line has it. */
   readonly createdAt: Date | undefined
-  /** The members of the line that the row has not. */
+  /** The members of the line that the row omits. */
   readonly leftOut: readonly LeftOut[]
 }
 
-/** A member of a line that a stranger may have written: an unconfirmed second address, or the password of an open invitation. */
+/** What a stranger may have written: an unconfirmed second address, or the password of an open invitation. */
 export type LeftOut = IdentifierKind | 'password'
 
-/** An identity of an imported user, without the id of the user, which is known when the user is inserted. */
+/** An identity of an imported user, without the user id, which is known only after the insert. */
 type ImportedIdentity = Omit<Insertable<IdentitiesTable>, 'user_id'>
 
-/** The values of an imported user that a line may leave out. */
+/** Default values for members that a line may omit. */
 export interface ImportDefaults extends MetadataRules {
   readonly audience: string
   readonly role: string
-  /** For Firebase hashes that do not carry their own. */
+  /** For Firebase hashes without their own parameters. */
   readonly firebase: FirebaseParameters | undefined
   readonly now: Date
   /** Generates the id of a user whose line has none. */
   readonly generateId: () => string
 }
 
-/** The key that no two identities share. */
+/** Returns a key that is unique to an identity. */
 export function identityKey({ provider, provider_id }: Pick<ImportedIdentity, 'provider' | 'provider_id'>): string {
   return JSON.stringify([provider, provider_id])
 }
 
-/** Turns a line into rows. @throws metadataTooLarge, or Error with the reason why the line is refused */
+/** Converts a line to rows. @throws metadataTooLarge, or Error with the reason why the line is refused */
 export function toImportedUser(line: UserLine, defaults: ImportDefaults): ImportedUser {
   const read = toRow(line, defaults)
   const leftOut = line.claimed_at === undefined ? listStrangers(read) : []
@@ -73,7 +73,7 @@ export function toImportedUser(line: UserLine, defaults: ImportDefaults): Import
   if (new Set(keys).size < keys.length) throw new Error(IMPORT_TEXTS.identityTwice)
   const providers = [...new Set(identities.map(({ provider }) => provider))]
   const own = providers.length === 0 ? {} : { provider: providers[0], providers }
-  // The line may list the provider of an address that is left out.
+  // The line may list the provider of an omitted address.
   const given =
     row.email === read.email && row.phone === read.phone ? line.app_metadata : { ...line.app_metadata, ...own }
   const appMetadata = requireMetadata(defaults, { ...own, ...given }, row.raw_user_meta_data)
@@ -87,15 +87,15 @@ export function toImportedUser(line: UserLine, defaults: ImportDefaults): Import
   }
 }
 
-/** Lists the members of a row that a stranger may have written at the former program. */
+/** Lists the members of a row that a stranger may have written in the other program. */
 function listStrangers(row: ImportedRow): readonly LeftOut[] {
   const second = findUnconfirmedSecond(row)
   return [...(second === undefined ? [] : [second]), ...(hasOpenInvitation(row) ? (['password'] as const) : [])]
 }
 
 /**
- * Whether a row has the password of an invitation that nobody has accepted. A stranger who signed up before the
- * invitation may have set it, so an invitation of this service removes it too.
+ * Whether a row has the password of an unaccepted invitation. A stranger who signed up before the invitation may have set it.
+ * Invitations of this service remove such a password too.
  */
 function hasOpenInvitation(row: ImportedRow): boolean {
   const isOpen = row.invited_at !== null && row.email_confirmed_at === null && row.phone_confirmed_at === null
@@ -103,8 +103,8 @@ function hasOpenInvitation(row: ImportedRow): boolean {
 }
 
 /**
- * Finds an unconfirmed address beside another address. A stranger may have added it to their own account at the former program.
- * Its owner would get into that account by confirming the address, and share it with the stranger.
+ * Finds an unconfirmed second address. In the other program, a stranger may have added it to their own account. By confirming it,
+ * its owner would get into that account and share it with the stranger.
  */
 function findUnconfirmedSecond({ email, phone, ...row }: ImportedRow): IdentifierKind | undefined {
   if (email === null || phone === null) return undefined
@@ -112,7 +112,7 @@ function findUnconfirmedSecond({ email, phone, ...row }: ImportedRow): Identifie
   return row.email_confirmed_at === null ? 'email' : undefined
 }
 
-/** A user that a provider has made without an address has claimed the account: a later address is only added to it. */
+/** A user whom a provider created without an address has claimed the account. Later addresses are only added. */
 function isClaimed({ email, phone, is_anonymous }: ImportedRow, identities: readonly ImportedIdentity[]): boolean {
   const hasAddress = email !== null || phone !== null || identities.some(({ identity_data }) => identity_data.email)
   return !hasAddress && !is_anonymous
@@ -124,7 +124,7 @@ function toRow(line: UserLine, defaults: ImportDefaults) {
   const email = toEmail(line.email)
   const phone = toPhone(line.phone)
   const createdAt = line.created_at ?? defaults.now
-  // A line may say that an address is confirmed, and not when.
+  // A line may say that an address is confirmed, without the time.
   const emailConfirmedAt = line.email_confirmed_at ?? (line.email_confirm ? createdAt : null)
   const phoneConfirmedAt = line.phone_confirmed_at ?? (line.phone_confirm ? createdAt : null)
   return {
@@ -186,7 +186,7 @@ function ownIdentities(row: ImportedRow): readonly ImportedIdentity[] {
     }))
 }
 
-/** The data of the identity of an own address. The row alone says which address that is, and whether it is confirmed. */
+/** The identity data of an own address. Only the row decides which address that is and whether it is confirmed. */
 function ownData(
   row: ImportedRow,
   provider: IdentifierKind,
@@ -198,7 +198,7 @@ function ownData(
   return { ...data, ...(value === null ? {} : { [provider]: address }), [`${provider}_verified`]: isVerified }
 }
 
-/** Parses an identity of a line. The subject is `id`, as in the API, or `provider_id`, as in a row. */
+/** Parses an identity of a line. The subject is `id` as in the API, or `provider_id` as in a row. */
 function toImportedIdentity(row: ImportedRow, line: IdentityLine): ImportedIdentity {
   const { provider } = line
   const isOwn = provider === 'email' || provider === 'phone'
@@ -217,9 +217,9 @@ function toImportedIdentity(row: ImportedRow, line: IdentityLine): ImportedIdent
 }
 
 /**
- * The data of an account at a provider. A verified address leads its owner into the account of its user. So the word of a line
- * counts for the user's own email alone; for another address the next sign-in at the provider says so. An email that no form
- * accepts is left out: it leads to nobody, and the index of emails may not hold it.
+ * Returns the data of a provider account. A verified address gives its owner access to the user's account. So `email_verified` of
+ * a line counts only for the user's own email. Another address is verified at the next sign-in. An email that this service would
+ * refuse is omitted, because it leads to nobody and may not fit into the index.
  */
 function toAccountData(
   { email }: ImportedRow,
@@ -239,15 +239,15 @@ const Time = z
   .string({ error: FIELD_TEXTS.time })
   .transform(toRfc3339)
   .pipe(z.iso.datetime({ offset: true, error: FIELD_TEXTS.time }))
-  // PostgreSQL knows no year 0, and no offset of 16 hours.
+  // PostgreSQL has no year 0, and no offset of 16 hours.
   .refine((text) => /^(?!0000)/.test(text) && /(Z|[+-](0\d|1[0-5]):\d\d)$/.test(text), { error: FIELD_TEXTS.time })
-/** A flag, or the text of one, as psql and files of CSV have it. */
+/** A flag, possibly as text, as in psql output and CSV files. */
 const Flag = z.union([z.boolean(), z.enum(['t', 'true', 'f', 'false']).transform((text) => text.startsWith('t'))], {
   error: FIELD_TEXTS.notBoolean,
 })
 const Name = z.string().trim().min(1).max(255)
 
-/** A subject as the provider writes it, and as long as a sign-in takes it: `admin ` and `admin` are two accounts. */
+/** A subject as written by the provider, with the length limit of a sign-in. `admin ` and `admin` are different accounts. */
 const Subject = z.string().min(1).max(SUBJECT_LENGTH_MAX)
 
 const IdentityEntry = z.object({
@@ -260,7 +260,7 @@ const IdentityEntry = z.object({
   updated_at: Time.nullish(),
 })
 
-/** One line of `users import|export`: the user record of the API, with the password's hash. */
+/** One line of `users import|export`: the API's user record with the password hash. */
 const UserLine = z.object({
   id: Uuid.optional(),
   aud: Name.optional(),
@@ -287,13 +287,13 @@ const UserLine = z.object({
   updated_at: Time.optional(),
 })
 
-/** A valid line of an import, without the members that are absent. */
+/** A valid line of an import, without absent members. */
 export type UserLine = z.output<typeof UserLine>
 
-/** An identity of a line. `provider_id` is the id of the account at the provider. */
+/** An identity of a line. `provider_id` is the account's id at the provider. */
 type IdentityLine = z.output<typeof IdentityEntry>
 
-/** The columns of supabase/auth's table that hold the same values. */
+/** The column names of supabase/auth for the same values. */
 const OTHER_NAMES: Readonly<Record<string, keyof UserLine>> = {
   encrypted_password: 'password_hash',
   raw_app_meta_data: 'app_metadata',
@@ -305,11 +305,11 @@ interface ReadUserLine {
   readonly ignored: readonly string[]
 }
 
-/** Parses a line. A member that is null or empty counts as absent. @throws Error with the reason, also for a deleted user */
+/** Parses a line. `null` and empty members count as absent. @throws Error with the reason, also for a deleted user */
 export function readUserLine(text: string): ReadUserLine {
   const entries = Object.entries(parseJson(text) ?? {}).filter(([, value]) => value !== '')
   const members = Object.fromEntries(entries.map(([key, value]) => [OTHER_NAMES[key] ?? key, value]))
-  // Otherwise an import would bring back users who were out.
+  // Otherwise an import would restore deleted users.
   if (members.deleted_at !== undefined) throw new Error(IMPORT_TEXTS.deleted)
   const { data, error } = UserLine.safeParse(members)
   const [issue] = error?.issues ?? []
@@ -319,7 +319,7 @@ export function readUserLine(text: string): ReadUserLine {
   return { line: data, ignored }
 }
 
-/** A time as PostgreSQL shows it, such as `2024-01-01 10:00:00+00`, in the form of RFC 3339. Another text stays as it is. */
+/** Converts a time of PostgreSQL, such as `2024-01-01 10:00:00+00`, to RFC 3339. Other texts stay as they are. */
 function toRfc3339(text: string): string {
   return text.replace(
     /^(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d(?:\.\d+)?)(?:(Z)|([+-]\d\d)(?::?(\d\d))?)$/,
@@ -330,7 +330,7 @@ function toRfc3339(text: string): string {
   )
 }
 
-/** Formats a user as a line, without the times of events that have not happened. */
+/** Formats a user as a line, without times of events that have not happened. */
 export function writeUserLine({ user, claimedAt, identities }: UserWithIdentities): string {
   const line: { readonly [Name in keyof UserLine]: unknown } = {
     id: user.id,
@@ -369,7 +369,7 @@ function toIdentityLine(identity: Identity): object {
   })
 }
 
-/** Nulls inside metadata stay, since they are the user's own. */
+/** Keeps `null` inside metadata, because the user may have written it. */
 function withoutNulls(members: object): object {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== null))
 }

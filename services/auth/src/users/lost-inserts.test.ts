@@ -6,7 +6,7 @@ import type { CompatibilityOptions } from '../config/compatibility.ts'
 import { getOrCreateInvited, lockOrAddPendingSignUp } from '../sign-ups/insert-own-user.ts'
 import { generateLink } from '../use-cases/generate-link.ts'
 
-/** A service whose inserts of users fail as if another request had made each user a moment before, and had deleted it again. */
+/** A service whose user inserts fail as if another request had just created each user and deleted it again. */
 let raced: TestApp
 beforeAll(async () => {
   raced = await openTestApp()
@@ -23,7 +23,7 @@ const email = 'new@example.com'
 const identifier = { kind: 'email', value: email } as const
 const link = { email, newEmail: '', password: undefined, data: {}, admin: SERVICE, context: CONTEXT }
 
-/** Asks for the user of a code, with another value of `createUserOnCodeRequest`. */
+/** Requests the user of a code, with another value of `createUserOnCodeRequest`. */
 function addPending(changes: Pick<CompatibilityOptions, 'createUserOnCodeRequest'>) {
   const { deps } = raced
   const compatibility = { ...deps.config.compatibility, ...changes }

@@ -6,12 +6,12 @@ import { consoleRoleReserved } from '../errors.ts'
 import { metadataTooLarge } from '../request-errors.ts'
 import type { IdentifierKind } from '../requests/fields.ts'
 
-/** Metadata in a body or an answer: any names, any JSON. */
+/** Metadata in a body or an answer: any names with any JSON values. */
 export const Metadata = z.record(z.string(), z.unknown())
 
 export type Metadata = Readonly<z.output<typeof Metadata>>
 
-/** The part of the configuration that bounds metadata, in bytes of JSON with numbers written out. */
+/** The limit of metadata, in bytes of JSON with numbers written out. */
 export interface MetadataRules {
   readonly compatibility: Pick<CompatibilityOptions, 'metadataBytesMax'>
 }
@@ -21,10 +21,10 @@ export interface UserMetadata {
   readonly appMetadata: Metadata
 }
 
-/** The metadata of a user who is new. */
+/** The metadata of a new user. */
 export const NO_METADATA: UserMetadata = { userMetadata: {}, appMetadata: {} }
 
-/** Metadata enters the access token, so its size is bounded. @param beside the other metadata of the user, where it is known */
+/** Checks the size of metadata, because access tokens contain it. @param beside the user's other metadata, if known */
 export function requireMetadata(
   { compatibility: { metadataBytesMax: max } }: MetadataRules,
   data: Metadata | undefined,
@@ -36,8 +36,8 @@ export function requireMetadata(
 }
 
 /**
- * Merges changes into the metadata of a user, key by key. Null deletes a key (reference: Metadata).
- * @param stored the metadata of the user, of a new user none
+ * Merges changes into the metadata of a user, key by key. `null` deletes a key (reference: Metadata).
+ * @param stored the user's metadata; empty for a new user
  */
 export function mergeMetadata(
   { compatibility: { metadataBytesMax: max } }: MetadataRules,
@@ -53,8 +53,8 @@ export function mergeMetadata(
 }
 
 /**
- * Merges the claims of a provider into the `user_metadata` of a user (reference: Owner of an external account).
- * Claims that do not fit are left out, the longest first, so that the sign-in goes on.
+ * Merges a provider's claims into a user's `user_metadata` (reference: Owner of an external account). Omits claims that do not
+ * fit, the longest first, so that the sign-in can continue.
  */
 export function mergeClaims(
   { compatibility: { metadataBytesMax: max } }: MetadataRules,
@@ -84,25 +84,25 @@ function requireSize(max: number, stored: UserMetadata, merged: UserMetadata): v
   if (!mayBecome(max, stored, merged)) throw metadataTooLarge({ max })
 }
 
-/** Whether metadata fits, or is at least no larger than before: rows of others may be above the limit. */
+/** Whether metadata fits, or is not larger than before. Rows of other programs may exceed the limit. */
 function mayBecome(max: number, stored: UserMetadata, merged: UserMetadata): boolean {
   const bytes = ({ userMetadata, appMetadata }: UserMetadata) =>
     storedJsonBytes(userMetadata) + storedJsonBytes(appMetadata)
   return bytes(merged) <= max || bytes(merged) <= bytes(stored)
 }
 
-/** The member of `app_metadata` that shows the console role of an operator. */
+/** The member of `app_metadata` that shows an operator's console role. */
 const CONSOLE_ROLE = 'console_role'
 
-/** Metadata without a console role: a role that was written there is not valid. */
+/** Removes a console role from metadata. A role that is stored there is not valid. */
 export function withoutConsoleRole(metadata: Metadata): Metadata {
   if (!(CONSOLE_ROLE in metadata)) return metadata
   return Object.fromEntries(Object.entries(metadata).filter(([key]) => key !== CONSOLE_ROLE))
 }
 
 /**
- * The changes of `app_metadata` that an admin may make. A client may send back the console role that it has read.
- * @param consoleRole the console role of the user, null for none
+ * Returns an admin's permitted changes of `app_metadata`. A client may send back the console role that it has read.
+ * @param consoleRole the user's console role, or `null`
  */
 export function requireOwnConsoleRole(changes: Metadata, consoleRole: OperatorRole | null): Metadata {
   const { [CONSOLE_ROLE]: wanted = consoleRole } = changes
@@ -110,7 +110,7 @@ export function requireOwnConsoleRole(changes: Metadata, consoleRole: OperatorRo
   return withoutConsoleRole(changes)
 }
 
-/** The settings that decide whether the service writes into the metadata of users. */
+/** The setting that decides whether the service writes addresses into user metadata. */
 export interface AddressMetadataConfig {
   readonly compatibility: Pick<CompatibilityOptions, 'copyAddressToUserMetadata'>
 }
@@ -123,8 +123,8 @@ interface SignUpAddress {
 }
 
 /**
- * The metadata of a user who signs up by an address. If the metadata has the address, its members replace the members of the
- * request. That a phone is verified is never written.
+ * Returns the metadata of a user who signs up with an address. If it includes the address, those members override the request's
+ * members. It never says that a phone is verified.
  */
 export function signUpMetadata(
   { compatibility }: AddressMetadataConfig,
@@ -136,7 +136,7 @@ export function signUpMetadata(
   return { ...data, sub: userId, ...email, email_verified: kind === 'email' && isVerified, phone_verified: false }
 }
 
-/** The metadata of a user after the confirmation of an address. */
+/** Returns a user's metadata after an address was confirmed. */
 export function confirmedMetadata(
   { compatibility }: AddressMetadataConfig,
   metadata: Readonly<Record<string, unknown>>,

@@ -40,7 +40,7 @@ const nowhere = randomUUID()
 const add = (changes: Partial<Parameters<typeof insertUser>[1]> = {}) =>
   insertUser(db, { aud: 'authenticated', role: 'authenticated', ...changes })
 
-/** A user with two identities and two factors, of which the newer one is stored first. */
+/** Adds a user with two identities and two factors. The newer of each is stored first. */
 async function addWhole() {
   const user = await add({ email: `${randomUUID()}@example.com`, created_at: FIRST, updated_at: SECOND })
   const [github, email, phone, totp] = [randomUUID(), randomUUID(), randomUUID(), randomUUID()]

@@ -9,7 +9,7 @@ import type { Identity } from '../identities/identity.ts'
 import { toIdentity } from '../identities/identity-repository.ts'
 import { requireUser, TIME_COLUMNS, toUser, USER_COLUMNS, type User, type UsersTable } from './user.ts'
 
-/** Everything that a user record shows. It lacks the password hash, which stays in the database. */
+/** All data of a user record. The password hash stays in the database. */
 export interface Profile {
   readonly user: User
   /** Oldest first. */
@@ -19,17 +19,17 @@ export interface Profile {
 }
 
 type UserRow = Omit<Selectable<UsersTable>, 'encrypted_password'>
-/** A profile as PostgreSQL's JSON functions write it. */
+/** A profile in the JSON format of PostgreSQL. */
 export interface ProfileJson {
   readonly user: { -readonly [Column in keyof UserRow]: UserRow[Column] }
   readonly identities: readonly Selectable<IdentitiesTable>[] | null
   readonly factors: readonly FactorRow[] | null
 }
 
-/** A profile as a row: the columns of the user, and identities and factors as JSON. */
+/** A profile as a row: the user's columns, with identities and factors as JSON. */
 export type ProfileRow = UserRow & Pick<ProfileJson, 'identities' | 'factors'>
 
-/** The columns of a profile, for a query of the table `users` under the alias `u`. */
+/** The columns of a profile, for a query with `users` as `u`. */
 export function profileColumns(): RawBuilder<ProfileRow> {
   return sql`${sql.join(USER_COLUMNS.map((name) => sql`u.${sql.ref(name)}`))},
     (SELECT json_agg(i) FROM (SELECT * FROM ${sql.table('identities')} WHERE user_id = u.id ORDER BY created_at, id) i) AS identities,
@@ -37,8 +37,8 @@ export function profileColumns(): RawBuilder<ProfileRow> {
 }
 
 /**
- * The columns of a profile as `profileColumns` has them, with all metadata and the claims of identities empty. Users write these
- * themselves, up to a megabyte each, so a list that shows none does not read them either.
+ * The same columns with empty metadata and identity claims. Users write these themselves, up to a megabyte each, so lists that do
+ * not show them do not read them.
  */
 export function briefProfileColumns(): RawBuilder<ProfileRow> {
   return sql`${sql.join(USER_COLUMNS.map((name) => (EMPTY_IN_BRIEF.has(name) ? sql`'{}'::jsonb AS ${sql.ref(name)}` : sql`u.${sql.ref(name)}`)))},
@@ -58,7 +58,7 @@ function factorsColumn(): RawBuilder<unknown> {
       FROM ${sql.table('user_factors')} f WHERE f.user_id = u.id) AS factors`
 }
 
-/** Maps a row of `profileColumns`, which has no password hash. */
+/** Maps a row of `profileColumns`. It has no password hash. */
 export function toProfile(row: ProfileRow): Profile {
   return {
     user: toUser({ ...row, encrypted_password: null }),
@@ -67,7 +67,7 @@ export function toProfile(row: ProfileRow): Profile {
   }
 }
 
-/** Maps a profile that a SQL function has made. Changes the timestamps of its argument, which the caller gives away. */
+/** Maps a profile from an SQL function. Changes the timestamps of its argument, so the caller must not use it again. */
 export function toProfileOfJson({ user, identities, factors }: ProfileJson): Profile {
   for (const column of TIME_COLUMNS) {
     const text = user[column]
@@ -76,7 +76,7 @@ export function toProfileOfJson({ user, identities, factors }: ProfileJson): Pro
   return toProfile({ ...user, identities, factors })
 }
 
-/** Converts the timestamps, which have PostgreSQL's own form inside JSON. */
+/** Converts the timestamps, because PostgreSQL formats them differently inside JSON. */
 function toIdentityOfJson(row: Selectable<IdentitiesTable>): Identity {
   return toIdentity({
     ...row,
@@ -97,7 +97,7 @@ function toFactorOfJson(row: FactorRow): Factor {
 
 interface ProfileQuery {
   readonly userId: string
-  /** Undefined finds users of any. */
+  /** If it is `undefined`, users of any audience are found. */
   readonly audience: string | undefined
 }
 
@@ -107,35 +107,35 @@ const findProfileQuery: PreparedQuery<ProfileQuery, ProfileRow> = prepare(
     WHERE u.id = ${p.userId} AND u.staged_at IS NULL AND (${p.audience}::text IS NULL OR u.aud = ${p.audience})`,
 )
 
-/** Gets the user of an admin's request with all values of the record: also a deleted user, but not a pending sign-up. */
+/** Returns the profile of the user in an admin's request. Finds deleted users, but not pending sign-ups. */
 export async function getManagedProfile(pools: Pools, query: ProfileQuery): Promise<Profile> {
   return toProfile(requireUser(await pools.read.first(findProfileQuery, query)))
 }
 
-/** Finds a user of any audience by id, also a pending sign-up; undefined where nobody has the id. */
+/** Finds a user of any audience, or a pending sign-up. `undefined` if the id is unknown. */
 export async function findProfileById(db: Db, userId: string): Promise<Profile | undefined> {
   const query = sql<ProfileRow>`SELECT ${profileColumns()} FROM ${sql.table('users')} u WHERE u.id = ${userId}`
   const { rows } = await query.execute(db)
   return rows[0] && toProfile(rows[0])
 }
 
-/** Gets the profile of a user that the transaction has changed. @throws Error when there is no such user */
+/** Returns the profile of a user that the transaction has changed. @throws Error if the user does not exist */
 export async function getProfile(trx: Db, userId: string): Promise<Profile> {
   const profile = await findProfileById(trx, userId)
   if (!profile) throw new Error('no such user')
   return profile
 }
 
-/** The user who asks in their own name, and the session of their token. */
+/** The caller as a user, and the session of the access token. */
 export interface OwnUserQuery {
   readonly userId: string
-  /** The session that must exist; null requires none. */
+  /** The session that must exist, or `null` if none is required. */
   readonly sessionId: string | null
 }
 
 export interface OwnUser extends Profile {
   readonly isBanned: boolean
-  /** True for a token without session. */
+  /** `true` for a token without a session. */
   readonly isSessionLive: boolean
 }
 
@@ -160,8 +160,8 @@ const findOwnUserOfSession: PreparedQuery<OwnUserQuery, OwnUserRow> = prepare(
 )
 
 /**
- * Finds the profile of a caller, and whether they may still ask: in one statement, without a lock. Undefined where the user does
- * not exist or is deleted.
+ * Finds the profile of a caller, and whether the caller may still act, in one statement without a lock. Returns `undefined` if
+ * the user does not exist or is deleted.
  */
 export async function findOwnUser(pools: Pools, query: OwnUserQuery): Promise<OwnUser | undefined> {
   const row = await pools.read.first(query.sessionId === null ? findOwnUserQuery : findOwnUserOfSession, query)

@@ -5,17 +5,17 @@ import { Assembler } from 'stream-json/core/assembler.js'
 import { jsonParser, type Token, type TokenSource } from 'stream-json/core/parser.js'
 import type { ForeignSource } from './foreign-user.ts'
 
-/** A user of an export, as parsed JSON, and their place from 1. The user is undefined where they are longer than a limit. */
+/** An exported user as parsed JSON, with their number from 1. `user` is `undefined` if it exceeds the limit. */
 export interface ExportedUser {
   readonly number: number
   readonly user: unknown
 }
 
-/** How much of an export may be in memory at once, in characters. */
+/** The maximum parts of an export in memory, in characters. */
 export interface ExportLimits {
-  /** A user: the names and values, where each name, value, object and list counts 4 more. A longer user is left out. */
+  /** The limit of a user: all names and values, plus 4 for each name, value, object and list. A longer user is skipped. */
   readonly user: number
-  /** One text, name or number. A longer one ends the reading. */
+  /** The limit of a single text, name or number. A longer one ends the import. */
   readonly value: number
 }
 
@@ -25,8 +25,8 @@ const TOKEN_CHARACTERS = 4
 
 /**
  * Reads the users of an export of any size, one at a time. They are the `users` of Firebase or Keycloak, the `Users` of Cognito,
- * the lines or the list of Auth0, or the rows of Clerk. An error may come after users.
- * @throws Error where the bytes are not such an export, or a value is too long
+ * the lines or list of Auth0, or the rows of Clerk. An error may follow after some users.
+ * @throws Error if the file is not such an export, or if a value is too long
  */
 export async function* readForeignUsers(
   source: ForeignSource,
@@ -47,11 +47,11 @@ export async function* readForeignUsers(
   if (!finder.hasFound()) throw new Error(notOf(source))
 }
 
-/** The rows of a CSV file, as objects of its columns. */
+/** Reads the rows of a CSV file as objects. */
 async function* readRows(chunks: AsyncIterable<Buffer>, limits: ExportLimits): AsyncGenerator<ExportedUser> {
   const parser = createCsvParser({ bom: true, columns: true, skip_empty_lines: true, max_record_size: limits.value })
   let number = 0
-  // An error of the texts ends the rows, and the end of the rows closes the texts.
+  // If the texts fail, the rows fail too. When the rows end, the texts are closed.
   void pipeline(decode(chunks), parser).catch(() => {})
   try {
     for await (const row of parser) {
@@ -84,7 +84,7 @@ async function* decode(chunks: AsyncIterable<Buffer>): AsyncGenerator<string> {
 
 function readTokens(parse: TokenSource, text: string | typeof none): readonly Token[] {
   try {
-    // At the end of a text the library wants `none`. Its type does not say so.
+    // The library expects `none` at the end of a text, but its type does not allow it.
     const tokens = (parse as (input: string | typeof none) => ReturnType<TokenSource>)(text)
     return isMany(tokens) ? getManyValues(tokens) : []
   } catch {
@@ -93,25 +93,25 @@ function readTokens(parse: TokenSource, text: string | typeof none): readonly To
 }
 
 interface Finder {
-  /** The users that end with one of the tokens. */
+  /** Yields the users that end with one of the tokens. */
   readonly find: (tokens: readonly Token[]) => Generator<ExportedUser>
-  /** Whether there was a place for users. */
+  /** Whether the document has a list of users. */
   readonly hasFound: () => boolean
 }
 
 interface OpenUser {
   readonly assembler: Assembler
-  /** The length of the names and values of the user that were read so far. */
+  /** The length of the names and values read so far. */
   characters: number
 }
 
-/** The member of a document that has the users. */
+/** The member of a document that contains the users. */
 const USERS: Partial<Record<ForeignSource, string>> = { firebase: 'users', keycloak: 'users', cognito: 'Users' }
 
-/** Creates a finder of the users of a document by its tokens. A user of excessive length is not kept. */
+/** Creates a finder of the users in a document, based on its tokens. Skips users that are too long. */
 function createFinder(source: ForeignSource, charactersMax: number): Finder {
   const atRoot = source === 'auth0' ? 0 : undefined
-  /** How many objects and lists are open, and how many of them are around each user. */
+  /** The number of open objects and lists, and the number of those that enclose each user. */
   let [depth, usersDepth] = [0, atRoot]
   let [hasFound, number] = [atRoot !== undefined, 0]
   let member: string | undefined
@@ -148,23 +148,23 @@ function createFinder(source: ForeignSource, charactersMax: number): Finder {
   }
 }
 
-/** Returns by how much a token changes how many objects and lists are open. */
+/** Returns how a token changes the number of open objects and lists. */
 function stepOf({ name }: Token): number {
   if (name === 'startObject' || name === 'startArray') return 1
   return name === 'endObject' || name === 'endArray' ? -1 : 0
 }
 
-/** A line of a file, and its number from 1. The bytes are null where the line is too long. */
+/** A line of a file with its number from 1. `bytes` is `null` if the line is too long. */
 export interface Line {
   readonly number: number
   readonly bytes: Buffer | null
 }
 
 const NEWLINE = 0x0a
-/** The limit of a request's body. */
+/** The limit of a request body. */
 const BYTES_MAX = 1_048_576
 
-/** Splits a stream of bytes into lines, and holds one line at most. Counts empty lines, and leaves them out. */
+/** Splits a byte stream into lines, with only one line in memory. Counts empty lines but skips them. */
 export async function* readLines(chunks: AsyncIterable<Buffer>): AsyncGenerator<Line> {
   let number = 0
   let size = 0

@@ -13,12 +13,12 @@ export interface PhoneDeps {
   readonly db: Db
 }
 
-/** The digits by which a typed phone number is known, as `findPhone` finds them. */
+/** Returns the digits of a typed phone number as `findPhone` does. Fails if there are none. */
 export async function requirePhone(deps: PhoneDeps, typed: string): Promise<string> {
   return requireDigits(await findPhone(deps, typed))
 }
 
-/** The email of a request, or its phone number where it has no email. */
+/** Returns the email of a request, or its phone number if it has no email. */
 export async function requireIdentifier(
   deps: PhoneDeps,
   body: { readonly email?: string | undefined; readonly phone?: string | undefined },
@@ -27,7 +27,7 @@ export async function requireIdentifier(
   return { kind: 'phone', value: await requirePhone(deps, body.phone ?? '') }
 }
 
-/** The values that an admin or a user wants, with the digits by which their phone number is known. */
+/** Returns an admin's or a user's wanted values, with the digits of the phone number. */
 export async function readWantedPhone<Wanted extends { readonly phone: string | undefined }>(
   deps: PhoneDeps,
   wanted: Wanted,
@@ -35,7 +35,7 @@ export async function readWantedPhone<Wanted extends { readonly phone: string | 
   return wanted.phone === undefined ? wanted : { ...wanted, phone: await requirePhone(deps, wanted.phone) }
 }
 
-/** The digits of a typed phone number for a second factor: the digits of a factor of the user, or the parsed number. */
+/** Returns the digits of a second factor's phone: those of an existing factor of the user, or the parsed number. */
 export async function requireFactorPhone(
   deps: PhoneDeps,
   { userId, typed }: { readonly userId: string; readonly typed: string },
@@ -44,14 +44,14 @@ export async function requireFactorPhone(
 }
 
 /**
- * The digits by which a typed phone number is known (reference: Phone numbers): the digits of a test phone, or of a stored user,
- * or the parsed number. Undefined where the text is no number, or an impossible one.
+ * Returns the digits of a typed phone number (reference: Phone numbers): those of a test phone or a stored user, or the parsed
+ * number. Returns `undefined` if the text is not a possible number.
  */
 export function findPhone(deps: PhoneDeps, typed: string): Promise<string | undefined> {
   return chooseForm(deps, typed, (phone) => isPhoneStored(deps.db, phone))
 }
 
-/** @param isStored asked only where the digits are not the parsed number, so few requests ask the database */
+/** @param isStored called only if the digits differ from the parsed number, so few requests query the database */
 async function chooseForm(
   { config }: Pick<PhoneDeps, 'config'>,
   text: string,

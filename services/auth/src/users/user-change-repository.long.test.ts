@@ -27,7 +27,7 @@ beforeEach(() => {
   }
 })
 
-/** The provider's account after its owner has changed name and picture there. */
+/** The provider account after its owner has changed the name and picture. */
 const renamed = (): Anybody => ({ ...own, name: 'Eleonora', picture: 'https://a.example/2' })
 
 async function signIn(account: Anybody) {

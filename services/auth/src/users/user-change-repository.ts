@@ -8,20 +8,20 @@ import type { Timestamp } from '../records/timestamp.ts'
 import type { IdentifierKind, UserIdentifier } from '../requests/fields.ts'
 import { toUser, type User, type UsersTable } from './user.ts'
 
-/** A new user. The id and the times are made where they are not given. */
+/** A new user. The id and times are generated if they are absent. */
 type NewUser = Omit<Insertable<UsersTable>, 'id'> & { readonly id?: string }
 
-/** The setting for the effects of a new password on its row. */
+/** The setting that decides what else a new password changes. */
 export interface PasswordRules {
   readonly compatibility: Pick<CompatibilityOptions, 'clearSentTimesOnNewPassword'>
 }
 
-/** The columns of `users` that a new password changes: the hash, and the times of messages where the profile clears them. */
+/** The columns that a new password changes: the hash, and the sent times if the profile clears them. */
 export function passwordChange(config: PasswordRules, hash: string): Updateable<UsersTable> {
   return { encrypted_password: hash, ...clearedTimes(config) }
 }
 
-/** The times of messages that are cleared with a new password, and when an invitation is accepted. */
+/** The sent times to clear after a new password or an accepted invitation. */
 export function clearedTimes({ compatibility }: PasswordRules): Updateable<UsersTable> {
   return compatibility.clearSentTimesOnNewPassword ? NOTHING_SENT : {}
 }
@@ -34,7 +34,7 @@ const NOTHING_SENT = {
   reauthentication_sent_at: null,
 } as const
 
-/** The unique indexes of emails: a duplicate violates one of them. */
+/** The unique indexes of emails. A duplicate violates one of them. */
 export const EMAIL_KEYS = ['users_email_partial_key', 'users_email_lower_key'] as const
 /** The unique index of phone numbers. */
 export const PHONE_KEY = 'users_phone_key'
@@ -44,7 +44,7 @@ export async function insertUser(trx: Db, values: NewUser): Promise<User> {
   return toUser(await trx.insertInto('users').values(toNewRow(values)).returningAll().executeTakeFirstOrThrow())
 }
 
-/** The values that supabase/auth writes into columns that have no default and that are not read here, or are empty yet. */
+/** Values of supabase/auth for columns without a default that this service does not read or that are still empty. */
 export const BLANK = {
   instance_id: NIL_UUID,
   confirmation_token: '',
@@ -59,25 +59,25 @@ function toNewRow(values: NewUser) {
   return { ...BLANK, ...generated, raw_app_meta_data: {}, raw_user_meta_data: {}, ...values }
 }
 
-/** Inserts a user. Undefined when another transaction has just taken the email or phone. */
+/** Inserts a user. Returns `undefined` if another transaction has just taken the email or phone. */
 export async function insertUnlessTaken(trx: Db, values: NewUser): Promise<User | undefined> {
   const insert = trx
     .insertInto('users')
     .values(toNewRow(values))
-    // The unique index of the email or the phone decides.
+    // The unique index of the email or phone decides.
     .onConflict((conflict) => conflict.doNothing())
   const row = await insert.returningAll().executeTakeFirst()
   return row && toUser(row)
 }
 
-/** Changes the given columns of a user. The caller gives `updated_at`. @throws Error when nobody has the id */
+/** Changes columns of a user. The caller must pass `updated_at`. @throws Error if the id is unknown */
 export async function updateUser(trx: Db, id: string, changes: Updateable<UsersTable>): Promise<User> {
   return toUser(
     await trx.updateTable('users').set(changes).where('id', '=', id).returningAll().executeTakeFirstOrThrow(),
   )
 }
 
-/** Bans a user for so many milliseconds from now, by the database's clock; 0 ends a ban (reference: Bans). */
+/** Bans a user for `banMs` from now, by the database's clock. 0 ends a ban (reference: Bans). */
 export async function updateBan(trx: Db, id: string, banMs: number): Promise<void> {
   const until = sql<string>`clock_timestamp() + make_interval(secs => ${banMs / 1_000})`
   await trx
@@ -87,7 +87,7 @@ export async function updateBan(trx: Db, id: string, banMs: number): Promise<voi
     .execute()
 }
 
-/** Deletes a user and everything that belongs to them. */
+/** Deletes a user and all dependent rows. */
 export async function deleteUser(trx: Trx, id: string): Promise<void> {
   await trx.deleteFrom('users').where('id', '=', id).execute()
 }
@@ -101,17 +101,17 @@ export async function deleteWaysIn(trx: Trx, userId: string): Promise<void> {
   }
 }
 
-/** Deletes everything by which a user could sign in or stay signed in, also messages and flows. */
+/** Deletes every way to sign in or stay signed in, including messages and flows. */
 export async function deleteBelongings(trx: Trx, userId: string): Promise<void> {
   await deleteWaysIn(trx, userId)
   for (const table of ['one_time_tokens', 'flow_state', 'sign_up_contents'] as const) {
     await trx.deleteFrom(table).where('user_id', '=', userId).execute()
   }
-  // A linking flow names its user as the target. In an adopted database it has no session that would take it along.
+  // A linking flow has its user as the target. In an adopted database it has no session, so it must be deleted here.
   await trx.deleteFrom('flow_state').where('linking_target_id', '=', userId).execute()
 }
 
-/** Deletes a pending sign-up. False when they have become a user meanwhile. */
+/** Deletes a pending sign-up. Returns `false` if it has become a user in the meantime. */
 export async function deletePendingSignUp(trx: Trx, id: string): Promise<boolean> {
   const { numDeletedRows } = await trx
     .deleteFrom('users')
@@ -121,16 +121,16 @@ export async function deletePendingSignUp(trx: Trx, id: string): Promise<boolean
   return numDeletedRows > 0n
 }
 
-/** Finds when a user changed to their email or phone. Undefined when the account began with it, or an admin set it. */
+/** Finds when a user changed to their email or phone. `undefined` if it is the first one, or an admin set it. */
 export async function findAddressChange(db: Db, userId: string, kind: IdentifierKind): Promise<Timestamp | undefined> {
   const query = db.selectFrom('address_changes').select('changed_at').where('user_id', '=', userId)
   return (await query.where('kind', '=', kind).executeTakeFirst())?.changed_at
 }
 
 /**
- * Records that a user has changed their email or phone. The first address of an anonymous user is not recorded, since there is
- * no older way to sign in to the account.
- * @param user as they were before
+ * Records that a user has changed their email or phone. The first address of an anonymous user is not recorded, because the
+ * account has no older way to sign in.
+ * @param user the user before the change
  */
 export async function upsertAddressChange(
   trx: Trx,
@@ -150,18 +150,18 @@ export async function deleteAddressChange(trx: Trx, userId: string, kind: Identi
   await trx.deleteFrom('address_changes').where('user_id', '=', userId).where('kind', '=', kind).execute()
 }
 
-/** Metadata as a user or an admin sends it. Null deletes a key. */
+/** Metadata in a request of a user or an admin. `null` deletes a key. */
 type SentMetadata = Readonly<Record<string, unknown>>
 
 /**
- * The names of sent metadata that a provider may write too, so that their number is bounded. They include deleted keys: the
- * provider does not bring them back.
+ * Returns the names in sent metadata that a provider may also write, so their number is limited. Includes deleted keys, because
+ * the provider must not restore them.
  */
 export function chosenNames(sent: SentMetadata | undefined): string[] {
   return Object.keys(sent ?? {}).filter((name) => CLAIM_NAMES.has(name))
 }
 
-/** Remembers that a user or an admin has written metadata, so that no provider writes over it (reference: Metadata). */
+/** Records which metadata a user or an admin has written, so that no provider overwrites it (reference: Metadata). */
 export async function rememberChosen(trx: Trx, userId: string, sent: SentMetadata | undefined): Promise<void> {
   const names = chosenNames(sent)
   if (names.length === 0) return
@@ -169,7 +169,7 @@ export async function rememberChosen(trx: Trx, userId: string, sent: SentMetadat
   await trx.updateTable('users').set({ chosen_metadata: all }).where('id', '=', userId).execute()
 }
 
-/** The claims of a provider without those that the user or an admin has chosen. In the profile supabase they are all there. */
+/** Returns a provider's claims without those that the user or an admin has set. In the profile supabase, returns all claims. */
 export async function getUnchosenClaims(
   trx: Trx,
   { compatibility }: { readonly compatibility: Pick<CompatibilityOptions, 'keepChosenMetadata'> },
@@ -190,9 +190,9 @@ interface OwnIdentity {
 }
 
 /**
- * Sets the address of the identity of a user's own email or phone, or inserts the identity. Lists its provider in the app
- * metadata of the user, where `provider` is the first of `providers` (reference: User record).
- * @param user locked, as they are at present
+ * Sets the address of the identity of a user's own email or phone, or inserts the identity. Lists its provider in the user's app
+ * metadata, where `provider` is the first of `providers` (reference: User record).
+ * @param user the locked user in its current state
  */
 export async function setOwnIdentity(
   trx: Trx,
@@ -215,7 +215,7 @@ export async function setOwnIdentity(
   return updateProviders(trx, user)
 }
 
-/** Lists the providers of a user's identities in their app metadata, oldest first. @param user locked, as they are at present */
+/** Lists the providers of a user's identities in their app metadata, oldest first. @param user locked and current */
 export async function updateProviders(trx: Trx, { id, appMetadata }: Pick<User, 'id' | 'appMetadata'>): Promise<User> {
   const providers = [...new Set((await listIdentities(trx, id)).map(({ provider }) => provider))]
   return updateUser(trx, id, { raw_app_meta_data: { ...appMetadata, provider: providers[0], providers } })

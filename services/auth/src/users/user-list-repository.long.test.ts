@@ -34,7 +34,7 @@ interface NewUser {
   readonly name?: unknown
 }
 
-/** Makes users of an audience, each a second after the one before, in few statements. */
+/** Creates users of an audience in few statements, each a second after the previous one. */
 async function seedUsers(aud: string, users: readonly NewUser[]): Promise<void> {
   const values = users.map(({ email, phone, name }, order) => ({
     id: randomUUID(),

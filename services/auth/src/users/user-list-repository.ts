@@ -9,41 +9,41 @@ import type { Timestamp } from '../records/timestamp.ts'
 import { briefProfileColumns, type Profile, type ProfileRow, profileColumns, toProfile } from './profile-repository.ts'
 import { toUser, type User } from './user.ts'
 
-/** The users of a list: the users of an audience that match a search. */
+/** Selects the users of an audience that match a search. */
 export interface UserFilter {
-  /** Undefined: of any audience. */
+  /** If it is `undefined`, users of any audience are listed. */
   readonly audience: string | undefined
-  /** Part of an email, phone number or full name in any case; up to two characters are the beginning of one. */
+  /** A part of an email, phone number or full name, in any case. One or two characters match only the beginning. */
   readonly filter: string | undefined
-  /** Only the beginning of an email, phone number or full name matches. By default any part does. */
+  /** Whether only the beginning of an email, phone number or full name matches. By default any part matches. */
   readonly atBeginning?: boolean
-  /** Users that the search has found by other means than its text. They match too. */
+  /** Users that another search has found. They match too. */
   readonly foundIds?: readonly string[]
 }
 
-/** The users on a page, in the order of their creation. */
+/** A page of users, in the order of their creation. */
 export interface UserList extends UserFilter {
   readonly direction: 'asc' | 'desc'
-  /** The most rows of the page. */
+  /** The maximum number of rows. */
   readonly limit: number
   readonly offset: number
   /** The user before the first one of the page. */
   readonly after: Cursor | undefined
 }
 
-/** How many of the first rows of a list are searched before the index is asked. */
+/** The number of first rows that are searched before the index is used. */
 const NEWEST_ROWS_MAX = 10_000
 
 /**
- * Lists users in the order of their creation. When a search matches many users, the first rows of the list hold enough of them.
- * When it matches few, the index of character runs is faster. The number of matches is unknown in advance. So the first rows are
- * always searched, which takes milliseconds, and the index is asked when they do not have enough.
+ * Lists users in the order of their creation. If a search matches many users, the first rows contain enough of them. If it
+ * matches few, the trigram index is faster. The number of matches is unknown in advance. So the first rows are always searched,
+ * which takes milliseconds, and the index is used only if they are not enough.
  */
 export function listProfiles(db: Db, list: UserList): Promise<Profile[]> {
   return readPage(db, list, profileColumns())
 }
 
-/** Lists users as `listProfiles` does. All metadata and the claims of identities are empty, as in a list of operators. */
+/** Lists users like `listProfiles`, with empty metadata and identity claims, for the lists of operators. */
 export function listBriefProfiles(db: Db, list: UserList): Promise<Profile[]> {
   return readPage(db, list, briefProfileColumns())
 }
@@ -58,7 +58,7 @@ async function readPage(db: Db, list: UserList, columns: RawBuilder<ProfileRow>)
   return rows.map(toProfile)
 }
 
-/** Counts users: exactly up to 100,000, beyond that by an estimate of the planner (reference: Lists of users). */
+/** Counts users exactly up to 100,000. Larger numbers are the planner's estimate (reference: Lists of users). */
 export function countUsers(db: Db, { audience, ...search }: UserFilter): Promise<number> {
   const all = sql`FROM ${directory} WHERE ${isOfAudience(audience)}`
   return search.filter === undefined ? countAll(db, all) : countFound(db, sql`${all} AND ${matches(search)}`)
@@ -114,13 +114,13 @@ function matches(search: Search): RawBuilder<boolean> {
   return foundIds.length === 0 ? byText : sql`(${byText} OR user_id = ANY (${foundIds}::uuid[]))`
 }
 
-/** The text to search for in a document, as the migration `create-user-directory` makes documents. */
+/** Returns the text to search for in documents of the migration `create-user-directory`. */
 function toSearchText({ filter = '', atBeginning = false }: Search): RawBuilder<string> {
   const separators = atBeginning ? sql`2` : sql`3 - length(${filter}::text)`
   return sql`(repeat(chr(31), ${separators}) || lower(${filter}::text))`
 }
 
-/** Finds the users of an id, or of an identity with this subject at a provider. The unique indexes find both. */
+/** Finds the users with an id, or with this subject at a provider. Uses unique indexes. */
 export async function findUserIdsByExactId(db: Db, id: string): Promise<readonly string[]> {
   const rows = await db
     .selectFrom('identities')
@@ -134,13 +134,13 @@ export async function findUserIdsByExactId(db: Db, id: string): Promise<readonly
   return rows.map((row) => row.id)
 }
 
-/** A subject is unique for each provider, and there are few providers. */
+/** A subject is unique only per provider, but there are few providers. */
 const EXACT_ROWS_MAX = 100
 
-/** A user as an export writes them, with their password hash. */
+/** A user in an export, with the password hash. */
 export interface UserWithIdentities {
   readonly user: User
-  /** Since when the account is claimed, see `isUnclaimed`. */
+  /** Since when the account is claimed (see `isUnclaimed`). */
   readonly claimedAt: Timestamp | null
   /** Oldest first. */
   readonly identities: readonly Identity[]

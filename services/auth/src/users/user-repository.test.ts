@@ -111,10 +111,10 @@ it('counts users whose number is that of another user when it is parsed', async 
     (await createSignedUp(deps, { phone, ...members })).user.id
   expect(await countPhonePairs(deps.db)).toEqual({ count: 0, first: undefined })
   const [first, second] = [await add('447418084106'), await add('4407418084106')]
-  // Neither number is the one that is dialled.
+  // Two stored forms that are not dialled.
   await add('49015112345678')
   await add('490015112345678')
-  // No other user has the number of these.
+  // No other user has these numbers.
   for (const phone of ['440741808410', '14155550100', '4915', 'no phone', '', null]) await add(phone)
   await add('460701234567')
   await add('46701234567', { staged_at: new Date() })

@@ -7,18 +7,18 @@ import type { Timestamp } from '../records/timestamp.ts'
 import { readTypedPhone, type UserIdentifier } from '../requests/fields.ts'
 import { isPendingSignUp, type Manager, requireUser, toUser, type User } from './user.ts'
 
-/** Finds a user, also a deleted one and a pending sign-up; undefined where nobody has the id. */
+/** Finds a user, a deleted user or a pending sign-up. `undefined` if the id is unknown. */
 export async function findUserById(db: Db, id: string): Promise<User | undefined> {
   const row = await db.selectFrom('users').selectAll().where('id', '=', id).executeTakeFirst()
   return row && toUser(row)
 }
 
-/** In an adopted database several users may have an email in different cases: it identifies the oldest one who has confirmed. */
+/** In an adopted database, users may share an email in different cases. It identifies the oldest confirmed one. */
 const OLDEST_CONFIRMED = sql`email_confirmed_at IS NULL, created_at, id`
 
 /**
- * Finds the user of an audience by email or phone number, also a pending sign-up. Undefined if nobody has the address, or if an
- * SSO user has it, who signs in by the identity provider alone.
+ * Finds the user or pending sign-up of an audience by email or phone. Returns `undefined` if the address is unknown, or if it
+ * belongs to an SSO user, who signs in only through the identity provider.
  */
 export async function findUserByIdentifier(
   db: Db,
@@ -31,9 +31,10 @@ export async function findUserByIdentifier(
 }
 
 /**
- * Locks a user until the transaction ends; undefined where nobody has the id. Also finds pending sign-ups and deleted users.
+ * Locks a user until the transaction ends, including pending sign-ups and deleted users. Returns `undefined` if the id is
+ * unknown.
  *
- * Lock order: the user before anything that belongs to them, so that two transactions never wait for each other.
+ * Lock order: the user before all dependent rows, so that two transactions cannot deadlock.
  */
 export async function lockUserById(trx: Trx, id: string): Promise<User | undefined> {
   const row = await trx.selectFrom('users').selectAll().where('id', '=', id).forNoKeyUpdate().executeTakeFirst()
@@ -41,8 +42,8 @@ export async function lockUserById(trx: Trx, id: string): Promise<User | undefin
 }
 
 /**
- * Locks the owner of an email or a phone number, in any audience: identifiers are unique across audiences. Undefined where
- * nobody has it.
+ * Locks the owner of an email or phone number, in any audience, because identifiers are unique across audiences. Returns
+ * `undefined` if there is no owner.
  */
 export async function lockIdentifierOwner(trx: Trx, identifier: UserIdentifier): Promise<User | undefined> {
   const query = trx.selectFrom('users').selectAll().where(isIdentifiedBy(identifier))
@@ -50,38 +51,38 @@ export async function lockIdentifierOwner(trx: Trx, identifier: UserIdentifier):
   return row && toUser(row)
 }
 
-/** Takes an email from the account to which a provider has given it without verifying it, if there is such an account. */
+/** Takes an email from an account that got it from a provider without verification, if there is one. */
 export async function callReleaseEmail(trx: Trx, email: string, at: Date): Promise<void> {
   await sql`SELECT ${sql.table('release_email')}(${email}, ${at})`.execute(trx)
 }
 
 /**
- * Matches accounts that were never confirmed, claimed or used: anybody can sign up with the address of another person. They give
- * their address up to a user who proves it (reference: Unused accounts). An admin has spoken for an invited or a banned one.
+ * Matches accounts that were never confirmed, claimed or used. Anyone can create one with another person's address. They lose the
+ * address to a user who proves it (reference: Unused accounts). An admin has vouched for an invited or banned account.
  */
 const IS_UNUSED = sql<boolean>`(confirmed_at IS NULL AND claimed_at IS NULL AND invited_at IS NULL AND staged_at IS NULL
   AND last_sign_in_at IS NULL AND banned_until IS NULL AND deleted_at IS NULL AND NOT is_sso_user)`
 
-/** The owner of an identifier. `isUnused`: the account gives the identifier up to a user who proves it. */
+/** The owner of an identifier. If `isUnused`, the account loses the identifier to a user who proves it. */
 interface IdentifierOwner extends Pick<User, 'id' | 'pendingSince'> {
   readonly isUnused: boolean
 }
 
-/** Finds the owner of an email or a phone number, in any audience, also a pending sign-up; undefined where nobody has it. */
+/** Finds the owner of an email or phone number in any audience, or a pending sign-up. `undefined` if there is none. */
 export async function findIdentifierOwner(db: Db, identifier: UserIdentifier): Promise<IdentifierOwner | undefined> {
   const query = db.selectFrom('users').select(['id', 'staged_at as pendingSince', IS_UNUSED.as('isUnused')])
   return query.where(isIdentifiedBy(identifier)).orderBy(OLDEST_CONFIRMED).limit(1).executeTakeFirst()
 }
 
-/** Whether an identifier has an owner who keeps it from others. A pending sign-up and an unused account do not. */
+/** Whether an identifier has an owner that blocks others. Pending sign-ups and unused accounts do not. */
 export async function isIdentifierKept(db: Db, identifier: UserIdentifier): Promise<boolean> {
   const owner = await findIdentifierOwner(db, identifier)
   return owner !== undefined && owner.pendingSince === null && !owner.isUnused
 }
 
 /**
- * Takes an email or a phone from an unused account, with its identity, the messages to it, and the content of their requests.
- * @returns the account; undefined where no such account has the identifier
+ * Takes an email or phone from an unused account, with its identity, its messages, and the content of their requests.
+ * @returns the account; `undefined` if no such account has the identifier
  */
 export async function deleteUnusedIdentifier(
   trx: Trx,
@@ -102,24 +103,24 @@ export async function deleteUnusedIdentifier(
 }
 
 /**
- * Matches the rows of an identifier. The email of an SSO user identifies nobody, since several SSO users may have the same. Their
- * phone is taken, for it is unique. A row may have an email in mixed case.
+ * Matches the rows of an identifier. The email of an SSO user does not identify them, because several SSO users may share it.
+ * Their phone does, because it is unique. A row may have an email in mixed case.
  */
 function isIdentifiedBy({ kind, value }: UserIdentifier): RawBuilder<boolean> {
   return kind === 'email' ? sql`(lower(email) = ${value} AND NOT is_sso_user)` : sql`phone = ${value}`
 }
 
-/** Whether a user has a password. False where nobody has the id. */
+/** Whether a user has a password. `false` if the id is unknown. */
 export async function hasPassword(db: Db, id: string): Promise<boolean> {
   return Boolean((await findUserById(db, id))?.passwordHash)
 }
 
-/** A user who may sign in by password, with the stored hash. */
+/** A user who may sign in with a password, and the stored hash. */
 export interface PasswordUser {
   readonly id: string
-  /** Null for a user without a password. */
+  /** `null` for a user without a password. */
   readonly passwordHash: string | null
-  /** Whether the identifier that they sign in with is confirmed. */
+  /** Whether the identifier of the sign-in is confirmed. */
   readonly isConfirmed: boolean
   readonly bannedUntil: Timestamp | null
 }
@@ -157,18 +158,18 @@ const findPasswordUserByPhone = prepare<PasswordUserQuery, PasswordUser, AuthTab
       .where('deleted_at', 'is', null),
 )
 
-/** Finds the user who may sign in by an identifier, neither pending nor deleted; undefined where there is none. */
+/** Finds the user who may sign in with an identifier. `undefined` if none exists, or it is pending or deleted. */
 export async function findPasswordUser(pools: Pools, query: PasswordUserQuery): Promise<PasswordUser | undefined> {
   return pools.read.first(query.kind === 'email' ? findPasswordUserByEmail : findPasswordUserByPhone, query)
 }
 
 export interface ManagedUser {
   readonly userId: string
-  /** The header X-JWT-AUD: then users of other audiences are not found (reference: Audience). Undefined finds any user. */
+  /** The header X-JWT-AUD, which selects an audience (reference: Audience). `undefined` selects all audiences. */
   readonly audience: string | undefined
 }
 
-/** Locks the user of an admin's request: also a deleted user, but not a pending sign-up. */
+/** Locks the user of an admin's request. Finds deleted users, but not pending sign-ups. */
 export async function lockManagedUser(trx: Trx, { userId, audience }: ManagedUser, manager: Manager): Promise<User> {
   const locked = await lockUserById(trx, userId)
   const isNamed = locked && !isPendingSignUp(locked) && (audience === undefined || locked.audience === audience)
@@ -178,11 +179,10 @@ export async function lockManagedUser(trx: Trx, { userId, audience }: ManagedUse
 }
 
 /**
- * Whether an account is unclaimed. A stranger may have made it with the address of another person, so a user who confirms the
- * address takes the account over. A claimed account keeps its values, even when its addresses change. An account becomes
- * claimed by its first confirmation, by an admin who makes it, or by a provider that makes it without an address. It then stays
- * claimed.
- * @param user as they were before the confirmation
+ * Whether an account is unclaimed. A stranger may have created it with another person's address, so a user who confirms the
+ * address takes it over. A claimed account keeps its values, even if its addresses change. An account becomes claimed by its
+ * first confirmation, by an admin who creates it, or by a provider that creates it without an address. It then stays claimed.
+ * @param user the user before the confirmation
  */
 export async function isUnclaimed(db: Db, { id, confirmedAt }: Pick<User, 'id' | 'confirmedAt'>): Promise<boolean> {
   if (confirmedAt !== null) return false
@@ -191,8 +191,8 @@ export async function isUnclaimed(db: Db, { id, confirmedAt }: Pick<User, 'id' |
 }
 
 /**
- * Whether a provider has given a user their email without verifying it. The user may be a stranger, who waits for the owner of
- * the email to confirm it. The SQL function `release_email` asks the same.
+ * Whether a provider has given a user their email without verification. The user may be a stranger who waits for the owner of the
+ * email to confirm it. The SQL function `release_email` applies the same rule.
  */
 export async function hasClaimedEmail(db: Db, user: User): Promise<boolean> {
   if (user.email === null || user.emailConfirmedAt !== null || isPendingSignUp(user)) return false
@@ -200,7 +200,7 @@ export async function hasClaimedEmail(db: Db, user: User): Promise<boolean> {
   return !providers.includes('email') && providers.some((provider) => provider !== 'phone')
 }
 
-/** Whether a user or a pending sign-up of any audience has a phone number, or a change to it waits for its code. */
+/** Whether a user or pending sign-up of any audience has a phone number, or a pending change to it. */
 export async function isPhoneStored(db: Db, phone: string): Promise<boolean> {
   const users = db.selectFrom('users').select(sql`1`.as('one')).where('phone', '=', phone)
   const changes = db
@@ -211,7 +211,7 @@ export async function isPhoneStored(db: Db, phone: string): Promise<boolean> {
   return (await users.unionAll(changes).limit(1).executeTakeFirst()) !== undefined
 }
 
-/** Whether a user has a second factor with a phone number. */
+/** Whether a user has a second factor with this phone number. */
 export async function hasFactorPhone(
   db: Db,
   { userId, phone }: { readonly userId: string; readonly phone: string },
@@ -220,22 +220,22 @@ export async function hasFactorPhone(
   return (await factors.limit(1).executeTakeFirst()) !== undefined
 }
 
-/** Stored phone numbers that were typed in several forms. */
+/** Stored phone numbers with several typed forms. */
 interface PhonePairs {
-  /** Users whose number is another one's when it is parsed. */
+  /** The number of users whose parsed number is another user's number. */
   readonly count: number
-  /** The ids of two users of a pair; undefined where there is no pair. */
+  /** The ids of two users of a pair, or `undefined` if there is no pair. */
   readonly first: readonly [string, string] | undefined
 }
 
 const PAGE_ROWS = 10_000
 
 /**
- * Counts users whose phone is the number of another user when it is parsed (reference: Phone numbers). It reads all phones by the
- * index, some at a time. Pending sign-ups do not count.
+ * Counts users whose parsed phone is another user's number (reference: Phone numbers). Reads all phones through the index, in
+ * pages. Pending sign-ups do not count.
  */
 export async function countPhonePairs(db: Db): Promise<PhonePairs> {
-  /** The users whose parsed number differs from the stored number. */
+  /** Users whose parsed number differs from the stored one, by parsed number. */
   const owners = new Map<string, string>()
   let count = 0
   let first: PhonePairs['first']

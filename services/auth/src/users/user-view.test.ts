@@ -161,7 +161,7 @@ describe('viewUser', () => {
         is_anonymous: false,
       }),
     )
-    // The documented schema has every member in the same order.
+    // The documented schema must have all members in the same order.
     expect(Object.keys(UserView.shape)).toEqual(Object.keys(view))
     expect(UserView.strict().safeParse(view).success).toBe(true)
   })

@@ -7,10 +7,10 @@ import type { Profile } from './profile-repository.ts'
 import { shownAppMetadata } from './user.ts'
 
 const Timestamp = z.string().meta({ format: 'date-time', example: '2026-01-02T03:04:05.123456+00:00' })
-/** A UUID of any version, since imports and the admin API bring ids of their own. */
+/** A UUID of any version, because imports and the admin API may supply ids. */
 const Id = z.guid()
 
-/** An identity as clients see it (reference: Identity). */
+/** An identity in the API (reference: Identity). */
 const IdentityView = z
   .object({
     identity_id: Id,
@@ -27,7 +27,7 @@ const IdentityView = z
   })
   .meta({ id: 'Identity' })
 
-/** A second factor as clients see it. */
+/** A second factor in the API. */
 export const FactorView = z
   .object({
     id: Id,
@@ -41,7 +41,7 @@ export const FactorView = z
   })
   .meta({ id: 'Factor' })
 
-/** Clients see the members in this order. A time is absent where its event has not happened (reference: User record). */
+/** The order of the members in the API. A time is absent if its event has not happened (reference: User record). */
 export const UserView = z
   .object({
     id: Id,
@@ -74,8 +74,8 @@ export const UserView = z
   .meta({ id: 'User' })
 
 /**
- * A user in a list of operators (console reference: Users in lists): the record without `user_metadata` and the claims of
- * identities, and of `app_metadata` the console role alone.
+ * A user in a list of operators (console reference: Users in lists). It lacks `user_metadata` and identity claims, and its
+ * `app_metadata` has only the console role.
  */
 export const ListedUserView = UserView.omit({ user_metadata: true })
   .extend({
@@ -88,16 +88,13 @@ type IdentityView = z.output<typeof IdentityView>
 
 export type FactorView = z.output<typeof FactorView>
 
-/** A user as clients see them (reference: User record). */
+/** A user in the API (reference: User record). */
 export type UserView = z.output<typeof UserView>
 
 /** A user in a list of operators (console reference: Users in lists). */
 export type ListedUserView = z.output<typeof ListedUserView>
 
-/**
- * An absent member is undefined, which JSON leaves out. @param compatibility options of the profile; by default as in
- * `compatible`
- */
+/** Returns a user record. JSON omits `undefined` members. @param compatibility by default as in `compatible` */
 export function viewUser(
   { user, identities, factors }: Profile,
   { keepSentTimesOfChanges }: Pick<CompatibilityOptions, 'keepSentTimesOfChanges'> = { keepSentTimesOfChanges: false },
@@ -134,7 +131,7 @@ export function viewUser(
   }
 }
 
-/** The record of a user in a list of operators. @param brief as `listBriefProfiles` reads it */
+/** Returns the record of a user in a list of operators. @param brief a profile of `listBriefProfiles` */
 export function viewListedUser(brief: Profile): ListedUserView {
   const { user_metadata: _metadata, identities, ...shown } = viewUser(brief)
   return { ...shown, identities: identities.map(({ identity_data: _data, ...identity }) => identity) }

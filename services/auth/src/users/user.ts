@@ -17,14 +17,14 @@ import { type IdentifierKind, normaliseEmail } from '../requests/fields.ts'
 import { type Metadata, type MetadataRules, mergeMetadata, type UserMetadata, withoutConsoleRole } from './metadata.ts'
 
 /**
- * A user. `staged_at` is set while the row only waits for a one-time code: such a row is no user yet. It has the columns of
- * supabase/auth, which may hold NULL where this service writes none, and `''` for none; see the migration.
+ * A user. If `staged_at` is set, the row only waits for a one-time code and is not a user. The table has the columns of
+ * supabase/auth, which may contain NULL where this service writes `''` for none (see the migration).
  */
 export interface UsersTable extends Record<'email_change_session_id' | 'phone_change_session_id', string | null> {
   id: string
   aud: Filled<string>
   role: Filled<string>
-  /** In lower case where this service has written it. */
+  /** In lower case if this service wrote it. */
   email: string | null
   phone: string | null
   encrypted_password: string | null
@@ -34,10 +34,10 @@ export interface UsersTable extends Record<'email_change_session_id' | 'phone_ch
   invited_at: TimestampColumn | null
   confirmation_sent_at: TimestampColumn | null
   recovery_sent_at: TimestampColumn | null
-  /** Empty when no change is pending, as `phone_change`. */
+  /** Empty if no change is pending, like `phone_change`. */
   email_change: ColumnType<string | null, string | undefined, string>
   email_change_sent_at: TimestampColumn | null
-  /** When the user asked for the change in a session; `…_sent_at` is when its messages were last sent. */
+  /** When the user requested the change in a session. `…_sent_at` is when its messages were last sent. */
   email_change_asked_at: TimestampColumn | null
   email_change_confirm_status: ColumnType<number | null, number | undefined, number>
   phone_change: ColumnType<string | null, string | undefined, string>
@@ -54,9 +54,9 @@ export interface UsersTable extends Record<'email_change_session_id' | 'phone_ch
   staged_at: TimestampColumn | null
   keep_unconfirmed: Generated<boolean>
   chosen_metadata: string[] | null
-  /** The role of the user as an operator; null for other users. */
+  /** The operator role of the user. `null` for other users. */
   console_role: string | null
-  /** Null also for an account that was confirmed from the beginning (see `isUnclaimed`). */
+  /** `null` also for an account that was confirmed from the start (see `isUnclaimed`). */
   claimed_at: TimestampColumn | null
   created_at: FilledTimestamp
   updated_at: FilledTimestamp
@@ -67,18 +67,18 @@ export interface UsersTable extends Record<'email_change_session_id' | 'phone_ch
   email_change_token_new: ColumnType<never, string | undefined, never>
 }
 
-/** A user. A time is null where its event has not happened. */
+/** A user. A time is `null` if its event has not happened. */
 export interface User {
   readonly id: string
   readonly audience: string
   readonly role: string
-  /** Lower-case, null when none. */
+  /** The email in lower case, or `null`. */
   readonly email: string | null
-  /** As in the row, where supabase/auth or foreign SQL may have written capitals. Clients see this form. */
+  /** The email as stored, possibly with capitals from supabase/auth or an application's SQL. Clients see this form. */
   readonly emailAsWritten: string | null
-  /** E.164 digits without `+`, null when none. */
+  /** E.164 digits without `+`, or `null`. */
   readonly phone: string | null
-  /** An argon2 (or imported) hash; null for a user who cannot sign in by password. */
+  /** An argon2 or imported hash. `null` if the user cannot sign in with a password. */
   readonly passwordHash: string | null
   readonly emailConfirmedAt: Timestamp | null
   readonly phoneConfirmedAt: Timestamp | null
@@ -87,31 +87,31 @@ export interface User {
   readonly invitedAt: Timestamp | null
   readonly confirmationSentAt: Timestamp | null
   readonly recoverySentAt: Timestamp | null
-  /** The address of a pending change, null when none is pending. */
+  /** The address of a pending change, or `null`. */
   readonly emailChange: string | null
   readonly emailChangeSentAt: Timestamp | null
-  /** 0: neither address has confirmed the change; 1: one has. */
+  /** 0: neither address has confirmed the change. 1: one address has. */
   readonly emailChangeConfirmStatus: number
   readonly phoneChange: string | null
   readonly phoneChangeSentAt: Timestamp | null
   readonly reauthenticationSentAt: Timestamp | null
   readonly lastSignInAt: Timestamp | null
-  /** Without the console role, which clients see among it. */
+  /** The app metadata without the console role, which clients see as a part of it. */
   readonly appMetadata: Readonly<Record<string, unknown>>
   readonly userMetadata: Readonly<Record<string, unknown>>
-  /** The role of the user as an operator (console reference: Console roles in auth). Null for other users. */
+  /** The operator role of the user (console reference: Console roles in auth). `null` for other users. */
   readonly consoleRole: OperatorRole | null
   readonly bannedUntil: Timestamp | null
   readonly deletedAt: Timestamp | null
   readonly isAnonymous: boolean
   readonly isSsoUser: boolean
-  /** Set while the row only waits for its first code, and is not a user yet (reference: Pending sign-ups). */
+  /** Set while the row only waits for its first code and is not a user (reference: Pending sign-ups). */
   readonly pendingSince: Timestamp | null
   readonly createdAt: Timestamp
   readonly updatedAt: Timestamp
 }
 
-/** The columns that a profile reads. They are named one by one, because a prepared `*` fails once a migration adds a column. */
+/** The columns of a profile. They are listed, because a prepared `*` fails after a migration adds a column. */
 export const USER_COLUMNS = [
   'id',
   'aud',
@@ -144,12 +144,12 @@ export const USER_COLUMNS = [
 ] as const satisfies readonly (keyof UsersTable)[]
 
 type TimeColumn = Extract<(typeof USER_COLUMNS)[number], `${string}_at` | `${string}_until`>
-/** The columns of a profile that hold a time, by their names. */
+/** The profile columns that contain times. */
 export const TIME_COLUMNS: readonly TimeColumn[] = USER_COLUMNS.filter((name): name is TimeColumn =>
   /_(at|until)$/.test(name),
 )
 
-/** Maps a row to a user. NULL and '' mean the same, as they do to supabase/auth. */
+/** Maps a row to a user. NULL and '' are equivalent, as in supabase/auth. */
 export function toUser(row: Selectable<UsersTable>): User {
   return {
     id: row.id,
@@ -185,13 +185,13 @@ export function toUser(row: Selectable<UsersTable>): User {
   }
 }
 
-/** The values that users and admins change, beside addresses, passwords and rights. Undefined members stay as they are. */
+/** The values that users and admins can change, except addresses, passwords and rights. `undefined` members stay. */
 export interface UserChanges {
   readonly userMetadata: Metadata | undefined
   readonly appMetadata: Metadata | undefined
 }
 
-/** Returns the columns that changes write. @param stored the metadata of the user, of a new user none */
+/** Returns the columns that changes write. @param stored the user's metadata; empty for a new user */
 export function changedColumns(
   rules: MetadataRules,
   stored: UserMetadata,
@@ -204,7 +204,7 @@ export function changedColumns(
   }
 }
 
-/** The members of a user to whom nothing has happened yet. */
+/** The initial values of a user's members. */
 export const NEW_USER = {
   passwordHash: null,
   emailConfirmedAt: null,
@@ -227,10 +227,10 @@ export const NEW_USER = {
   pendingSince: null,
 } as const
 
-/** The columns that a user fills, emptied: neither a new owner of the account nor a deleted user keeps them. */
+/** The columns that a user fills, emptied. Neither a new account owner nor a deleted user keeps their values. */
 export const CLEARED_VALUES = { raw_user_meta_data: {}, chosen_metadata: null } as const
 
-/** Whether a user is banned at this time. A ban ends by itself at `bannedUntil`. */
+/** Whether a user is banned at this time. A ban ends automatically at `bannedUntil`. */
 export function isBanned(user: Pick<User, 'bannedUntil'>, now: Date): boolean {
   return user.bannedUntil !== null && now.getTime() < Date.parse(user.bannedUntil)
 }
@@ -243,7 +243,7 @@ export function refuseBanned(): never {
   throw userBanned()
 }
 
-/** Refuses a banned user who signs in at `POST /token`, with another status. */
+/** Refuses a banned user who signs in at `POST /token`, where the status differs. */
 export function refuseBannedSignIn(): never {
   throw signInUserBanned()
 }
@@ -261,12 +261,12 @@ export function requireAddress<Found extends { readonly user: Pick<User, Identif
   return found
 }
 
-/** Whether a row only waits for its first code. Lists and checks for duplicates leave it out. */
+/** Whether a row only waits for its first code. Lists and duplicate checks omit such rows. */
 export function isPendingSignUp(user: Pick<User, 'pendingSince'>): boolean {
   return user.pendingSince !== null
 }
 
-/** The `app_metadata` that clients see: with the console role of an operator. */
+/** Returns the `app_metadata` for clients, with the console role of an operator. */
 export function shownAppMetadata({
   appMetadata,
   consoleRole,
@@ -274,23 +274,23 @@ export function shownAppMetadata({
   return consoleRole === null ? appMetadata : { ...appMetadata, console_role: consoleRole }
 }
 
-/** The caller who changes users other than themselves. */
+/** A caller who changes other users. */
 export interface Manager {
-  /** Throws for a user that the caller may not act on. */
+  /** Throws if the caller may not change this user. */
   readonly requireMayManage: (user: User) => void
 }
 
-/** Leaves a user with a console role to operators: an admin who could set the password of an operator could act as them. */
+/** Refuses users with a console role. An admin who could set an operator's password could act as that operator. */
 export function leaveToOperators({ consoleRole }: Pick<User, 'consoleRole'>): void {
   if (consoleRole !== null) throw consoleUserProtected()
 }
 
-/** The name of a user in the audit log: the phone number, or the email, or an empty text. */
+/** The user's name in the audit log: the phone number, otherwise the email or an empty text. */
 export function auditName(user: Pick<User, 'email' | 'phone'>): string {
   return user.phone ?? user.email ?? ''
 }
 
-/** The claims of access tokens about the email of a user (reference: Access tokens). */
+/** Returns the access token claims about a user's email (reference: Access tokens). */
 export function emailClaims({
   email,
   emailAsWritten,

@@ -2,13 +2,13 @@ import { authMigrations } from '@trestle/migrations/auth.ts'
 import type { MigrationSources, Names, ServiceMigration } from '@trestle/migrations/migration.ts'
 import { type Kysely, type QueryExecutorProvider, type RawBuilder, sql } from 'kysely'
 
-/** The tables of supabase/auth that stay, in the order in which they get columns of this service. */
+/** The tables of supabase/auth that stay in place, in the order in which they get columns of this service. */
 export const GAINING_TABLES = ['users', 'mfa_factors', 'mfa_amr_claims', 'sessions', 'identities'] as const
 export type GainingTable = (typeof GAINING_TABLES)[number]
 
 /**
- * The columns that later versions have added, by table, each with its migration. Only of `sessions`, supabase/auth reads whole
- * rows: an unknown column makes it refuse every refresh (`SELECT *` in `internal/models/sessions.go`, from 2.40 to 2.196).
+ * The columns that later versions of supabase/auth have added, by table, each with its migration. An unknown column in `sessions`
+ * makes supabase/auth reject every refresh (`SELECT *` in `internal/models/sessions.go`, from 2.40 to 2.196).
  */
 export const LATER_COLUMNS = {
   users: [['is_anonymous boolean NOT NULL DEFAULT false', '20240214120130']],
@@ -31,16 +31,16 @@ export const LATER_COLUMNS = {
   ],
 } as const
 
-/** The change of a table that gets columns of this service. */
+/** The change that adds columns of this service to a table. */
 interface Gain {
-  /** The last column that the table gets. */
+  /** The last column that is added to the table. */
   readonly last: string
-  /** Whether PostgreSQL looks for columns of the table's type elsewhere, as it does before it adds a column with a default. */
+  /** Whether PostgreSQL searches other tables for the row type, as it does before it adds a column with a default. */
   readonly isTypeFixed: boolean
   readonly up: (trx: Kysely<unknown>) => Promise<void>
 }
 
-/** Reads the columns from the migration that adds them. A later key of supabase/auth is the only column of `identities`. */
+/** Reads the columns from the migration that adds them. For `identities`, supabase/auth itself has added the column. */
 async function readGain(names: Names, table: GainingTable): Promise<Gain> {
   const migrations = await Promise.all(Object.values(authMigrations).map((source) => source(names)))
   for (const { adds, inPlace } of migrations) {
@@ -55,7 +55,7 @@ async function readGain(names: Names, table: GainingTable): Promise<Gain> {
   return { last: 'provider_id', isTypeFixed: true, up }
 }
 
-/** Returns the tables whose columns are still to come, as the part `gaining` of a query. */
+/** Returns the tables that still lack the added columns, as the part `gaining` of a query. */
 export async function gaining(names: Names): Promise<RawBuilder<unknown>> {
   const gains = await Promise.all(GAINING_TABLES.map((table) => readGain(names, table)))
   return sql`
@@ -67,15 +67,15 @@ export async function gaining(names: Names): Promise<RawBuilder<unknown>> {
       AND NOT EXISTS (SELECT FROM pg_attribute WHERE attrelid = c.oid AND attname = g.last AND NOT attisdropped))`
 }
 
-/** Lists the tables whose columns are still to come. */
+/** Lists the tables that still lack the added columns. */
 export async function listGaining(db: QueryExecutorProvider, names: Names): Promise<readonly GainingTable[]> {
   const { rows } = await sql<{ name: string }>`WITH ${await gaining(names)} SELECT name FROM gaining`.execute(db)
   return GAINING_TABLES.filter((table) => rows.some(({ name }) => name === table))
 }
 
 /**
- * Lists the tables of others that inherit from a table that stays, and the partitions of one. Queries of the table return their
- * rows, but no foreign key to the table finds them.
+ * Lists the application tables that inherit from a table that stays, and the partitions of such a table. Queries of the table
+ * also return their rows, but foreign keys to the table do not find these rows.
  * @returns a line for each, with advice
  */
 export async function listHeirs(db: QueryExecutorProvider, { schema }: Names): Promise<readonly string[]> {
@@ -93,8 +93,8 @@ export async function listHeirs(db: QueryExecutorProvider, { schema }: Names): P
 }
 
 /**
- * Adds the columns that a table gets, as a run does, for a transaction that is taken back. Slow steps are left out: constraints
- * of columns that later versions of supabase/auth have added, and the values of the new key of older `identities`.
+ * Adds the columns that a table gets, in a transaction that is rolled back. Leaves out slow steps: the constraints of columns
+ * from later versions of supabase/auth, and the values of the new key of older `identities`.
  */
 export async function addGainedColumns(trx: Kysely<unknown>, names: Names, table: GainingTable): Promise<void> {
   for (const definition of laterColumns(table))
@@ -103,7 +103,7 @@ export async function addGainedColumns(trx: Kysely<unknown>, names: Names, table
   await up(trx)
 }
 
-/** The columns of `LATER_COLUMNS` for a table, each as its name, its type and its default, without a constraint. */
+/** Returns the columns of `LATER_COLUMNS` for a table, each with its name, type and default, without a constraint. */
 function laterColumns(table: string): readonly string[] {
   return Object.entries(LATER_COLUMNS).flatMap(([name, columns]) =>
     name === table ? columns.map(([definition]) => definition.replace(/ CONSTRAINT .*$/, '')) : [],
@@ -112,14 +112,14 @@ function laterColumns(table: string): readonly string[] {
 
 const REFRESH_TOKENS = '0008-create-refresh-tokens'
 /**
- * The tables of these migrations are filled before the switch, or wait for changes that the old service would
- * notice. It refuses every refresh once `sessions` has a column that it does not know.
+ * The tables of these migrations are either filled before the switch, or wait for the switch because the old service would notice
+ * the change. The old service rejects every refresh if `sessions` has an unknown column.
  */
 const LATE_IN_PLACE = ['0006-create-identities', '0007-create-sessions']
 
 /**
- * The migrations as they run where supabase/auth has made some of the tables.
- * @param staging where the table of refresh tokens was filled; undefined: the migration makes an empty one
+ * Returns the migrations in the form for a database in which supabase/auth has created some of the tables.
+ * @param staging the schema in which the refresh tokens were copied. If it is `undefined`, the migration creates an empty table
  */
 export function migrationsInPlace(staging?: string): MigrationSources {
   return Object.fromEntries(
@@ -135,7 +135,7 @@ export function migrationsInPlace(staging?: string): MigrationSources {
   )
 }
 
-/** The migrations that run while the old service serves: they need no name that it has. */
+/** Lists the migrations that can run while the old service serves, because they need no name that the old service uses. */
 export async function listEarlyMigrations(names: Names): Promise<MigrationSources> {
   const early: [string, MigrationSources[string]][] = []
   for (const [name, source] of Object.entries(migrationsInPlace())) {
@@ -144,7 +144,7 @@ export async function listEarlyMigrations(names: Names): Promise<MigrationSource
   return Object.fromEntries(early)
 }
 
-/** The tables of supabase/auth whose names this service needs. */
+/** Lists the tables of supabase/auth with names that this service needs. */
 export async function listReplaced(names: Names): Promise<readonly string[]> {
   const sources = await Promise.all(Object.values(authMigrations).map((source) => source(names)))
   return sources.flatMap(replacedBy)
@@ -154,7 +154,7 @@ function replacedBy({ replaces = [] }: ServiceMigration): readonly string[] {
   return replaces
 }
 
-/** Moves a table. The indexes, constraints, policies and grants of the table, and the sequence of its key, move with it. */
+/** Moves a table to another schema. Its indexes, constraints, policies, grants and the sequence of its key move with it. */
 export async function moveTable(
   trx: Kysely<unknown>,
   [from, to]: readonly [from: string, to: string],

@@ -29,7 +29,7 @@ const DONE = 'the old service has its database back'
 const keeps = (...needs: readonly string[]) =>
   `the type factor_type keeps the value phone, which nothing uses there: no type without it can take its place because of ${needs.join(', ')}`
 
-/** PostgreSQL refuses another type for a column that these read, in words that name none of the last two. */
+/** Each of these objects prevents a new type for the column. The error of PostgreSQL does not name the last two. */
 const NEEDS = `
   CREATE VIEW public.factors_seen AS SELECT user_id, factor_type FROM auth.mfa_factors;
   CREATE POLICY totp_only ON auth.mfa_factors FOR SELECT USING (factor_type = 'totp');
@@ -58,7 +58,7 @@ it('undo of an older version leaves the value for phones where objects of others
   expect(await undo(restored)).toEqual([UNSERVED, keeps(...NAMED), DONE])
   expect(await read(restored)).toEqual(after)
   await adopt(restored)
-  // The value was there before this adoption.
+  // No note about the value `phone`, because the value existed before this adoption.
   expect(await undo(restored)).toEqual([SERVED, DONE])
   expect(await read(restored)).toEqual(after)
 })

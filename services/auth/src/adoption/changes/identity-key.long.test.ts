@@ -3,7 +3,7 @@ import { adopt, type Restored, restore } from '../../../test/adoption/adopted-ap
 import { runSql } from '../../../test/adoption/restored-database.ts'
 import { undoAdoption } from '../use-cases/undo-adoption.ts'
 
-/** Everything that a dump has of the keys of identities, and of how publications find its rows. */
+/** Returns all properties of the keys of `identities` that a dump contains, and the replica identity of the table. */
 function readKeys({ database }: Restored): Promise<readonly unknown[]> {
   return runSql(
     database.superuserUrl,
@@ -16,7 +16,7 @@ function readKeys({ database }: Restored): Promise<readonly unknown[]> {
   )
 }
 
-/** Changes and deletes identities, as a sign-in and an unlink do. @returns how many were there to change */
+/** Changes and deletes identities, as a sign-in and an unlink do. @returns the number of changed ones */
 async function change({ database }: Restored): Promise<number> {
   const changed = await runSql(database.superuserUrl, 'UPDATE auth.identities SET updated_at = now() RETURNING 1')
   await runSql(database.superuserUrl, 'DELETE FROM auth.identities WHERE user_id IS NULL')
@@ -25,7 +25,7 @@ async function change({ database }: Restored): Promise<number> {
 
 const undo = ({ deps }: Restored) => undoAdoption(deps, async () => true)
 
-/** Set-ups of an operator in which the key of identities counts. */
+/** Settings of an operator that involve the key of `identities`. */
 const SETUPS = {
   'the key as replica identity': `
     ALTER TABLE auth.identities REPLICA IDENTITY USING INDEX identities_pkey;

@@ -1,14 +1,14 @@
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type Kysely, type QueryExecutorProvider, type RawBuilder, sql } from 'kysely'
 
-/** The key of `identities` by its name in every version: `(provider, id)` before 2.117, and `id` since. */
+/** The primary key of `identities` in every version: `(provider, id)` before 2.117, and `id` since then. */
 const PRIMARY = 'identities_pkey'
-/** The key that has the columns of the older one since then. */
+/** The unique key that has the columns of the old primary key since 2.117. */
 const BY_SUBJECT = 'identities_provider_id_provider_unique'
 
-/** The properties of a key and its index that an operator may have set. */
+/** Properties of a key and its index that an operator may have set. */
 interface KeyTraits {
-  /** Whether subscribers of publications find changed rows by it. */
+  /** Whether subscribers of publications identify changed rows by this key. */
   readonly isReplicaIdentity: boolean
   readonly isClustered: boolean
   /** Storage parameters, such as `fillfactor=70`. */
@@ -26,8 +26,8 @@ const PLAIN: KeyTraits = {
 }
 
 /**
- * Gives `identities` the keys of 2.117. The settings of the operator for the old key go to the key of the same columns. Without a
- * replica identity, PostgreSQL refuses to change a published row.
+ * Gives `identities` the keys of 2.117. The settings that the operator made for the old key move to the key with the same
+ * columns. Without a replica identity, PostgreSQL rejects changes of published rows.
  */
 export async function replaceKey(trx: Kysely<unknown>, schema: string): Promise<void> {
   const table = sql.id(schema, 'identities')
@@ -39,7 +39,7 @@ export async function replaceKey(trx: Kysely<unknown>, schema: string): Promise<
   await addKey(trx, schema, { name: BY_SUBJECT, definition: sql`UNIQUE (provider_id, provider)`, traits })
 }
 
-/** Takes `replaceKey` back. */
+/** Reverts `replaceKey`. */
 export async function restoreKey(trx: Kysely<unknown>, schema: string): Promise<void> {
   const table = sql.id(schema, 'identities')
   const traits = await readTraits(trx, schema, BY_SUBJECT)
@@ -54,9 +54,8 @@ export async function restoreKey(trx: Kysely<unknown>, schema: string): Promise<
 }
 
 /**
- * Whether no publication lacks a column by which subscribers find rows. One that names columns, or has a
- * condition on them, has those of the old key. Where nobody has chosen a replica identity, it would be the new
- * key `id`.
+ * Returns SQL for whether every publication contains the columns that identify rows. A publication with a column list or a row
+ * filter uses the columns of the old key. If the operator has chosen no replica identity, PostgreSQL would use the new key `id`.
  */
 export function fitsPublications(schema: string): RawBuilder<boolean> {
   const names = (column: RawBuilder<unknown>) => sql`EXISTS (
@@ -68,12 +67,12 @@ export function fitsPublications(schema: string): RawBuilder<boolean> {
       AND ${names(sql`a.attname IN ('provider', 'provider_id')`)} AND NOT ${names(sql`a.attname = 'id'`)})`
 }
 
-/** Finds rows for subscribers by the columns of the old key. */
+/** Makes subscribers identify rows by the columns of the old key. */
 export function replicateBySubject(schema: string): RawBuilder<unknown> {
   return sql`ALTER TABLE ${sql.id(schema, 'identities')} REPLICA IDENTITY USING INDEX ${sql.id(BY_SUBJECT)}`
 }
 
-/** Takes `replicateBySubject` back. */
+/** Reverts `replicateBySubject`. */
 export function replicateByKey(schema: string): RawBuilder<unknown> {
   return sql`ALTER TABLE ${sql.id(schema, 'identities')} REPLICA IDENTITY DEFAULT`
 }
@@ -110,7 +109,7 @@ async function addKey(trx: Kysely<unknown>, schema: string, { name, definition, 
     await sql`COMMENT ON INDEX ${sql.id(schema, name)} IS ${sql.lit(traits.indexComment)}`.execute(trx)
 }
 
-/** The name of the change that lets factors be phones, by a value of the type of factors. */
+/** The name of the change that allows phones as factors. It adds the value `phone` to the type of factors. */
 export const PHONE_FACTORS = 'factor_type.phone'
 const VALUES = ['totp', 'webauthn', 'phone'] as const
 
@@ -126,8 +125,8 @@ export function addPhoneValue({ schema }: Place): RawBuilder<unknown> {
 }
 
 /**
- * Removes the factors that are phones, and their value, as `addPhoneValue` has added it. PostgreSQL removes no value from a type,
- * so the type is created again. If another object needs the type as it is, the value stays.
+ * Deletes the factors that are phones, and reverts `addPhoneValue`. PostgreSQL cannot remove a value from a type, so the type is
+ * created again. If another object needs the existing type, the value stays.
  */
 export async function removePhoneValue(trx: Kysely<unknown>, place: Place): Promise<void> {
   const { schema } = place
@@ -142,8 +141,8 @@ export async function removePhoneValue(trx: Kysely<unknown>, place: Place): Prom
 }
 
 /**
- * Lists the objects of others that need the type of factors as it is. They are views, policies, partial indexes and checks that
- * name it, and properties that a new type would lack. The view of this service goes before the type.
+ * Lists what prevents a new type of factors: views, policies, partial indexes and checks that use the type, and properties that a
+ * new type would lack. The view of this service is dropped before the type, so it is not listed.
  */
 export async function listTypeNeeds(db: QueryExecutorProvider, { schema }: Place): Promise<readonly string[]> {
   const { rows } = await sql<{ need: string }>`

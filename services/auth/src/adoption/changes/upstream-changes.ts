@@ -15,18 +15,18 @@ import {
   restoreKey,
 } from './identity-key.ts'
 
-/** A change that later versions of supabase/auth have made to one of the tables that stay. */
+/** A change that later versions of supabase/auth have made to a table that stays. */
 interface UpstreamChange {
   readonly name: string
-  /** Undefined where it changes a type. */
+  /** `undefined` if the change concerns a type. */
   readonly table?: string
-  /** The migration of supabase/auth that makes it. */
+  /** The migration of supabase/auth that makes this change. */
   readonly migration: string
-  /** Whether the old service works on a changed table. Other changes wait for the switch. */
+  /** Whether the old service works with the changed table. Changes with `false` wait for the switch. */
   readonly isHarmless: boolean
   readonly isMade: RawBuilder<boolean>
   readonly up: readonly Step[]
-  /** Empty if the change goes with another one, or if `revertUpstreamChanges` reverts it. */
+  /** Empty if reverting another change also reverts this one, or if `revertUpstreamChanges` reverts it. */
   readonly down: readonly Step[]
 }
 
@@ -34,10 +34,10 @@ interface Step {
   readonly execute: (trx: Kysely<unknown>) => Promise<unknown>
 }
 
-/** The tables of which the old service reads whole rows. Their columns wait for the switch. */
+/** The tables from which the old service reads whole rows. Their new columns wait for the switch. */
 const READ_WHOLE: ReadonlySet<string> = new Set(['sessions'])
 
-/** The indexes that later versions have added, each with its migration. */
+/** The indexes that later versions of supabase/auth have added, each with its migration. */
 const INDEXES = {
   users_is_anonymous_idx: ['INDEX ON users (is_anonymous)', '20240214120130'],
   sessions_not_after_idx: ['INDEX ON sessions (not_after DESC)', '20230508135423'],
@@ -46,17 +46,17 @@ const INDEXES = {
   unique_phone_factor_per_user: ['UNIQUE INDEX ON mfa_factors (user_id, phone)', '20240806073726'],
 } as const
 
-/** The indexes of columns that wait for the switch. */
+/** The indexes on columns that wait for the switch. */
 const LATE_INDEXES: ReadonlySet<string> = new Set(['sessions_oauth_client_id_idx'])
 
-/** Brings the tables that stay to the form of the newest supabase/auth, as its own migrations do, and notes each change. */
+/** Changes the tables that stay to the form of the newest supabase/auth, as its own migrations do, and records each change. */
 export async function applyUpstreamChanges(trx: Kysely<unknown>, places: AdoptionPlaces): Promise<void> {
   for (const change of changesOf(places.names.schema)) await applyChange(trx, places, change)
 }
 
 /**
- * Applies the changes that the old service does not notice, but for indexes: each in a transaction of its
- * own, which locks one table.
+ * Applies the changes that do not affect the old service, except indexes. Each change has its own transaction, which locks one
+ * table.
  */
 export async function applyEarlyChanges(db: Kysely<unknown>, places: AdoptionPlaces): Promise<void> {
   for (const change of tableChanges(places.names.schema)) {
@@ -66,7 +66,7 @@ export async function applyEarlyChanges(db: Kysely<unknown>, places: AdoptionPla
   }
 }
 
-/** Creates the indexes of these changes, without a lock. Notes them before, so an undo also drops one whose run was killed. */
+/** Creates the indexes of these changes. Records each index first, so that an undo also drops one of a killed run. */
 export async function createEarlyIndexes(
   db: Kysely<unknown>,
   places: AdoptionPlaces,
@@ -88,8 +88,8 @@ async function applyChange(trx: Kysely<unknown>, places: AdoptionPlaces, change:
 }
 
 /**
- * The changes among those of `applyUpstreamChanges` that an undo takes back. The others are also made by
- * migrations that the old service has had since: it counts on them, and does not make them again.
+ * Returns the changes in `made` that an undo reverts. Leaves out changes that later migrations of the old service also make. The
+ * old service relies on them and does not make them again.
  * @param since the newest migration at the time of the changes
  * @param version the newest migration now
  */
@@ -102,7 +102,7 @@ export function ownChanges(
   return made.filter((name) => !later.some((change) => change.name === name))
 }
 
-/** The changes before the switch whose migrations the old service lacks, in the order in which a run makes them. */
+/** The early changes that the database has although the old service lacks their migrations, in their order. */
 export async function listMadeSince(
   db: Kysely<unknown>,
   { names }: Pick<AdoptionPlaces, 'names'>,
@@ -117,7 +117,7 @@ export async function listMadeSince(
   return made
 }
 
-/** Takes back the changes that `applyUpstreamChanges` has recorded, the last change first. */
+/** Reverts the changes that `applyUpstreamChanges` has recorded, the last change first. */
 export async function revertUpstreamChanges(
   trx: Kysely<unknown>,
   { names }: AdoptionPlaces,
@@ -138,10 +138,10 @@ function tableChanges(schema: string): readonly UpstreamChange[] {
   return [typeChange(schema), ...columnChanges(schema), ...pageChanges(schema)]
 }
 
-/** No version of supabase/auth makes such a change, so an undo always takes it back. */
+/** The migration of a change that no version of supabase/auth makes. An undo always reverts such a change. */
 const NO_MIGRATION = '99999999999999'
 
-/** Pages with room for updates, as this service makes its own tables. A value that the operator has set stays. */
+/** Leaves room for updates in the pages, as other tables of this service do. A value of the operator stays. */
 function pageChanges(schema: string): readonly UpstreamChange[] {
   return GAINING_TABLES.map((table) => ({
     name: `${table}.fillfactor`,
@@ -174,7 +174,7 @@ function columnChanges(schema: string): readonly UpstreamChange[] {
   )
 }
 
-/** The index of a column that was added comes with the column, and goes with it. */
+/** An index on an added column is created after the column. PostgreSQL drops it with the column. */
 function indexChanges(schema: string): readonly UpstreamChange[] {
   return Object.entries(INDEXES).map(([name, [definition, migration]]) => {
     const { table, isUnique, definition: columns } = partsOf(definition)
@@ -211,7 +211,7 @@ function typeChange(schema: string): UpstreamChange {
   }
 }
 
-/** Versions before 2.117 have the subject at the provider as `id`. They read no other column, so this waits for the switch. */
+/** Before 2.117, `id` is the subject at the provider. These versions read no other column, so this waits for the switch. */
 function identityChange(schema: string): UpstreamChange {
   return {
     name: 'identities.provider_id',
@@ -224,7 +224,7 @@ function identityChange(schema: string): UpstreamChange {
   }
 }
 
-/** Publications that have the columns of the old key go on with them. */
+/** Keeps publications working that contain the columns of the old key. */
 function replicaChange(schema: string): UpstreamChange {
   return {
     name: 'identities.replica_identity',

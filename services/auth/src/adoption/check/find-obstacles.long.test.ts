@@ -10,7 +10,7 @@ import { listNamesakes } from './find-obstacles.ts'
 
 const REASON = 'has a name that this service needs: rename it, or move it to another schema'
 
-/** The tables, views, indexes, sequences and functions of the schema, and the columns of its tables. */
+/** Lists the tables, views, indexes, sequences and functions of the schema, and the columns of its tables. */
 async function listObjects({ database }: Restored): Promise<readonly string[]> {
   const rows = await runSql<{ object: string }>(
     database.superuserUrl,
@@ -55,7 +55,7 @@ it('knows every name that an adoption makes', async () => {
   await adopt(restored)
   const { config } = restored.deps
   const names = authNames(config)
-  // The indexes of tables that move make room, whatever their names. PostgreSQL chooses another name where one of these is taken.
+  // Indexes of tables that move free their names. PostgreSQL chooses another name if one of the `chosen` names is taken.
   const replaced = new RegExp(
     `^(index|sequence) auth.((${(await listReplaced(names)).join('|')})_|custom_providers_|audit_log_|webauthn_credential_id_)`,
   )

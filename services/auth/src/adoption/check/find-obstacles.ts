@@ -20,36 +20,35 @@ const OLDEST_VERSION = '20221215195900'
 const NEWEST_VERSION = '20260625000000'
 
 /**
- * The progress of an earlier run. `begun`: it has made tables of this service. `finished`: it has copied the audit log too, or
- * undo has become impossible.
+ * The progress of an earlier run. `begun`: it has created tables. `switched`: this service has taken over. `finished`: the audit
+ * log is copied too. `forgotten`: the record was dropped, so undo is impossible.
  */
 export type EarlierRun = 'none' | 'begun' | 'switched' | 'finished' | 'forgotten'
 
 interface Adoptability {
-  /** The newest migration of supabase/auth; `none` where it is not known. */
+  /** The newest migration of supabase/auth, or `none` if it is unknown. */
   readonly version: string
   readonly earlierRun: EarlierRun
   readonly obstacles: readonly string[]
-  /** Triggers and functions to look at beforehand, each in a line, which are no obstacle. */
+  /** Triggers and functions to check before the adoption, one per line. They do not prevent the adoption. */
   readonly doubts: readonly string[]
 }
 
-/** The names of an adoption, and the options of its command. */
 interface AdoptionWish {
   readonly names: Names
-  /** Whether to adopt a version that this release does not know, and where functions seem to take all columns of a table. */
+  /** Whether to ignore an unknown version, and functions that seem to use all columns of a table. */
   readonly force: boolean
-  /** AUTH_DB_ROLE. */
+  /** The value of `AUTH_DB_ROLE`. */
   readonly role: string | undefined
-  /** How far triggers of others may reach that are tried. */
+  /** Which triggers of applications may run in the trial. */
   readonly reach: TrialReach
 }
 
 /**
- * Finds out why a database cannot be adopted.
- * @returns its version, and a line for each reason, with advice. Without a reason, it can be adopted, or an earlier run has
- * switched
- * @throws Error where `users` is no table, or the search path is not that of `adoptOptions`
+ * Finds the reasons why a database cannot be adopted.
+ * @returns the version, and a line with advice for each reason. If there is no reason, the database can be adopted, or an earlier
+ * run has already switched
+ * @throws Error if `users` is not a table, or if the search path differs from that of `adoptOptions`
  */
 export async function findObstacles(db: Kysely<unknown>, wish: AdoptionWish): Promise<Adoptability> {
   const { names, force, role } = wish
@@ -77,7 +76,7 @@ export async function findObstacles(db: Kysely<unknown>, wish: AdoptionWish): Pr
   const basic = [
     describeVersion(version, { force }),
     ...rights,
-    // Without its rights, the user may not read the tokens.
+    // Skip these checks if rights are missing, because the user may be unable to read the tables.
     ...(rights.length > 0 ? [] : await listSpentNumbers(db, names)),
     ...(rights.length > 0 ? [] : await listBrokenTexts(db, names)),
     ...(await listStrangers(db, names)),
@@ -92,9 +91,9 @@ export async function findObstacles(db: Kysely<unknown>, wish: AdoptionWish): Pr
   return { version, earlierRun: hasBegun ? 'begun' : 'none', obstacles: [...basic, ...obstacles], doubts }
 }
 
-/** The tables of which a run reads texts. PostgreSQL does not send a text that is no UTF-8, and names no row. */
+/** The tables from which a run reads text. The error of PostgreSQL for invalid UTF-8 names no row. */
 const READ_TABLES = ['refresh_tokens', 'custom_oauth_providers'] as const
-/** UTF-8 in hexadecimal digits. PostgreSQL 15 cannot ask whether bytes are valid. */
+/** Matches valid UTF-8 in hexadecimal digits. PostgreSQL 15 has no function that checks whether bytes are valid. */
 const UTF8 =
   '^(?:[0-7].|c[2-9a-f][89ab].|d.[89ab].|e0[ab].[89ab].|e[1-9a-cef](?:[89ab].){2}|ed[89].[89ab].|f0[9ab].(?:[89ab].){2}|f[1-3](?:[89ab].){3}|f48.(?:[89ab].){2})*$'
 
@@ -112,8 +111,8 @@ async function listBrokenTexts(db: Kysely<unknown>, { schema, id }: Names): Prom
 }
 
 /**
- * Judges the triggers and functions of others: whether they go on once tables have the columns of this service.
- * @param isOpen whether there is no other obstacle: the columns can be added, and taken back
+ * Checks whether the triggers and functions of applications keep working after tables get the columns of this service.
+ * @param isOpen whether there is no other obstacle, so that a trial can add the columns and roll back
  */
 async function judgeOthers(
   db: Kysely<unknown>,
@@ -133,8 +132,8 @@ function refuse(...obstacles: readonly string[]): Adoptability {
 }
 
 /**
- * The version of a database that an import reads. It may belong to another role, which must see its rows.
- * @throws Error with the reason why it cannot be read, in a line
+ * Returns the version of a database that an import reads. Another role may own it, but the user must see its rows.
+ * @throws Error with the reason why it cannot be read, in one line
  */
 export async function requireReadable(
   db: Kysely<unknown>,
@@ -161,7 +160,7 @@ export async function requireReadable(
   return version
 }
 
-/** Reading a view would run code of its owner with the rights of the reader. @throws Error for a relation that is no table */
+/** Reading a view would run code of its owner with the rights of the reader. @throws Error for such a relation */
 async function refuseImpostors(db: Kysely<unknown>, schema: string): Promise<void> {
   const { rows } = await sql<{ name: string }>`
     SELECT relname AS name FROM pg_class
@@ -171,7 +170,7 @@ async function refuseImpostors(db: Kysely<unknown>, schema: string): Promise<voi
   if (rows[0] !== undefined) throw new Error(`${schema}.${rows[0].name} of the source is no table, so it is not read`)
 }
 
-/** A database that can be adopted: its version, and the doubts about it. @throws Error with the reasons why it cannot */
+/** Returns the version and the doubts. @throws Error with the reasons why the database cannot be adopted */
 export async function requireAdoptable(
   db: Kysely<unknown>,
   wish: AdoptionWish,
@@ -182,13 +181,13 @@ export async function requireAdoptable(
   return { version, doubts }
 }
 
-/** A user who may not read which version a schema has, and the owner of its users. */
+/** A user who may not read the version of a schema, and the owner of its users table. */
 interface Outsider {
   readonly user: string
   readonly owner: string
 }
 
-/** The catalogue shows the owner also to a user who may not use the schema. Any other query would fail for them. */
+/** The catalogue shows the owner even to a user without rights on the schema. Any other query would fail. */
 async function findOutsider(db: Kysely<unknown>, schema: string): Promise<Outsider | undefined> {
   const { rows } = await sql<Outsider>`
     SELECT current_user AS "user", pg_get_userbyid(u.relowner) AS owner
@@ -211,7 +210,7 @@ function describeVersion(version: string, { force }: Pick<AdoptionWish, 'force'>
   return undefined
 }
 
-/** The service works as the owner of the tables, because row level security without policies hides them from other roles. */
+/** The service works as the owner, because row level security without policies hides rows from other roles. */
 async function listRights(db: Kysely<unknown>, names: Names, role: string | undefined): Promise<readonly string[]> {
   const { schema } = names
   const { rows } = await sql<{ owner: string; user: string; database: string; creates: boolean }>`
@@ -232,13 +231,13 @@ async function listRights(db: Kysely<unknown>, names: Names, role: string | unde
   ]
 }
 
-/** The functions of policies, which supabase/auth makes too. */
+/** Functions for policies, which supabase/auth creates too. */
 const SHARED_FUNCTIONS = ['uid', 'role', 'email', 'jwt']
 
 /**
- * Lists the objects of others with the name of a table, view, index, function, type or column that an adoption makes. A run would
- * fail at it, or take it for its own, and undo would drop it.
- * @param hasBegun whether an earlier run has made tables and columns of this service: only later objects are looked for
+ * Lists objects of applications with the name of an object or column that an adoption creates. A run would fail or use such an
+ * object as its own, and undo would drop it.
+ * @param hasBegun whether an earlier run has created tables and columns. If so, only the names of later objects are checked
  * @returns a line for each, with advice
  */
 export async function listNamesakes(
@@ -275,11 +274,11 @@ export async function listNamesakes(
 }
 
 interface Made {
-  /** The names that migrations write in an adopted database. Some are those of tables of supabase/auth. */
+  /** The names that migrations use in an adopted database. Some are names of tables of supabase/auth. */
   readonly made: readonly string[]
   /** The tables of supabase/auth that move, with their indexes. */
   readonly replaced: readonly string[]
-  /** The columns of this service in the tables of supabase/auth that stay. */
+  /** The columns that this service adds to the tables of supabase/auth that stay. */
   readonly columns: readonly { readonly table: string; readonly name: string }[]
 }
 
@@ -310,7 +309,7 @@ async function listMade(names: Names): Promise<Made> {
   return { made: [...made], replaced, columns }
 }
 
-/** Adds a name to those that were made. @returns the name */
+/** Adds a name to the set, and returns the name. */
 function collect(made: Set<string>, name: string): string {
   made.add(name)
   return name

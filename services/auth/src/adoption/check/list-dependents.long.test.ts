@@ -16,7 +16,7 @@ const READERS = `
   CREATE FUNCTION public.counted() RETURNS SETOF uuid LANGUAGE sql AS 'SELECT user_id FROM auth.identities';
   CREATE FUNCTION public.parsed() RETURNS SETOF text LANGUAGE sql BEGIN ATOMIC SELECT id FROM auth.identities; END`
 
-/** Runs `adopt --check`. @returns what it prints of identities, and why it fails */
+/** Runs `adopt --check`. @returns the lines about dependent objects, and the error message */
 async function check({ deps }: Restored) {
   const lines: string[] = []
   const command = adoptCommand(() => createQuietDeps(deps.config), {
@@ -36,7 +36,7 @@ it.each(['v2.43.1', 'v2.101.0'] as const)(
     const restored = await restore(version)
     const { superuserUrl } = restored.database
     await prepare(restored)
-    // Also what comes after --prepare is found before the switch.
+    // Create these objects after `--prepare`. The run must find them before the switch.
     await runSql(superuserUrl, KEY)
     const advice =
       'needs the key of auth.identities, which the switch replaces: drop it, and make it again afterwards with provider_id instead of id'
@@ -118,7 +118,7 @@ it('adopt --check names no reader of identities where the version has both colum
 
 it('adopt --check looks for names of identities in a time that grows with the length of a function', async () => {
   const restored = await restore('v2.43.1')
-  // Two texts of 2 MB: one with many names, each of which a column follows, and one where a name is read as a row at the end.
+  // Two functions of 2 MB. A column follows each table alias in both, but the second ends with a whole-row reference.
   const many = (count: number) =>
     Array.from({ length: count }, (_, n) => `PERFORM n${n}.email FROM auth.identities n${n};`).join('\n')
   await runSql(

@@ -4,18 +4,18 @@ import { NOTING_TRIGGER, ownTables } from '../../schema/own-objects.ts'
 import type { AdoptionPlaces } from '../adoption-record.ts'
 import { SERVED, UNSERVED } from '../upstream-tables.ts'
 
-/** An object of an application that names a table that moves. */
+/** An object of an application that refers to a table that moves. */
 export interface Dependent {
-  /** A kind and a name, such as `view public.tokens`. */
+  /** The kind and the name, such as `view public.tokens`. */
   readonly object: string
   readonly table: string
 }
 
 /**
- * Lists the views, rules, policies, functions, foreign keys, publications, columns and tables that name a table that moves, and
- * would still read the table of the old service.
+ * Lists the views, rules, policies, functions, foreign keys, publications, columns and tables that refer to a table that moves.
+ * After the switch, they would still read the table of the old service.
  * @param moving the names of the tables that move
- * @returns in the order of their names, then of the tables
+ * @returns the objects in the order of their names, then of the tables
  */
 export async function listDependents(
   db: Kysely<unknown>,
@@ -27,7 +27,7 @@ export async function listDependents(
   return rows
 }
 
-/** The tables that move, by oid. `known` are those of supabase/auth, whose keys and defaults lead to one another. */
+/** The tables that move. `known` are the tables of supabase/auth, which refer to one another. */
 const tablesOf = (schema: string, moving: readonly string[]): RawBuilder<unknown> => sql`
   moving AS (
     SELECT c.oid, c.reltype, c.relname::text AS name FROM pg_class c
@@ -38,9 +38,9 @@ const tablesOf = (schema: string, moving: readonly string[]): RawBuilder<unknown
       AND relname = ANY (${[...SERVED, ...UNSERVED]}::text[]))`
 
 /**
- * The objects that PostgreSQL knows to depend on a table, on the type of its rows, or on the sequence of its
- * numbers. They are views, rules, policies, bodies of functions that are parsed when they are made, arguments
- * and columns of its type, and tables that inherit. Partitions, indexes and statistics go with the table.
+ * SQL for the objects with a recorded dependency on a table, its row type or its sequence. They are views, rules, policies,
+ * functions with parsed bodies, arguments and columns of the row type, and tables that inherit. Partitions, indexes and
+ * statistics move with the table.
  */
 const recorded = sql`
   place AS (
@@ -81,8 +81,8 @@ const named = (schema: string): RawBuilder<unknown> => sql`
   SELECT format('function %s', f.oid::regprocedure), m.name FROM moving m JOIN pg_proc f ON ${namedIn(schema)}`
 
 /**
- * The publications that name a table that stays, and not its columns. They publish the columns of this
- * service from the moment when these are made, and a subscriber without these columns stops at the next row.
+ * Lists the publications that name a table that stays without a column list. They publish the columns of this service as soon as
+ * these are created. A subscriber without these columns stops at the next row.
  */
 export async function listNarrowPublications(
   db: Kysely<unknown>,
@@ -98,7 +98,7 @@ export async function listNarrowPublications(
   return rows
 }
 
-/** The publications that will publish the tables of this service without their names: FOR ALL TABLES, or of the whole schema. */
+/** Lists the publications that will publish the new tables: FOR ALL TABLES, or for the whole schema. */
 export async function listWidePublications(
   db: Kysely<unknown>,
   { names: { schema } }: Pick<AdoptionPlaces, 'names'>,
@@ -112,11 +112,11 @@ export async function listWidePublications(
   return rows.map(({ name }) => name)
 }
 
-/** The views that a run makes before the switch. */
+/** The views that a run creates before the switch. */
 const OWN_VIEWS = ['user_factors'] as const
 const OWN_FUNCTIONS = ['uuid_v7', 'claim_user', 'text_grams', 'list_user'] as const
 
-/** The tables, views and functions of the schema that neither supabase/auth, this service nor an extension has made. */
+/** Lists the tables, views and functions of the schema that neither supabase/auth nor this service creates. */
 export async function listInhabitants(
   db: Kysely<unknown>,
   { names }: Pick<AdoptionPlaces, 'names'>,
@@ -131,29 +131,27 @@ export async function listInhabitants(
   return rows.map(({ name }) => name)
 }
 
-/** An object of an application that reads `identities.id`, while this is the subject at the provider, as before 2.117. */
+/** An object of an application that reads `identities.id`. Before 2.117, this column contains the subject at the provider. */
 export interface IdentityReader {
-  /** A kind and a name, such as `view public.subjects`. */
+  /** The kind and the name, such as `view public.subjects`. */
   readonly object: string
   /**
-   * Whether the object reads `provider_id` after the switch, which has the subject then, because PostgreSQL
-   * follows the column to its new name. Otherwise the object reads the column `id`, which then has another
-   * value.
+   * Whether the object still reads the subject after the switch. If `true`, PostgreSQL follows the column to its new name
+   * `provider_id`. If `false`, the object reads the new column `id`, which has another value.
    */
   readonly isLed: boolean
 }
 
-/** The table, while its key is the subject at the provider. */
 const identities = (schema: string): RawBuilder<unknown> => sql`to_regclass(format('%I.identities', ${schema}::text))`
 
-/** The node of a parsed query that stands for a whole row of the table: nothing else of this type has the attribute 0. */
+/** SQL for the parse node of a whole row of the table: only this node has the row type and the attribute number 0. */
 const wholeRow = (schema: string): RawBuilder<unknown> => sql`
   (SELECT format(':varattno 0 :vartype %s ', reltype) FROM pg_class WHERE oid = ${identities(schema)})`
 
 /**
- * The objects that PostgreSQL has recorded as readers of the column, or of a whole row, such as `to_jsonb(i)`. After the
- * switch, PostgreSQL reads the column for them under its new name. A whole row is made of the columns as they are then, so its
- * `id` is the new one. PostgreSQL records `i.*` as a list of columns, not as a whole row.
+ * SQL for the objects that, according to PostgreSQL's catalogue, read the column `id` or a whole row, such as `to_jsonb(i)`.
+ * After the switch, PostgreSQL reads the column under its new name for them. A whole row consists of the columns at the time of
+ * the query, so its `id` is the new column. PostgreSQL stores `i.*` as a list of columns, not as a whole row.
  */
 const recordedReaders = (schema: string): RawBuilder<unknown> => sql`
   dependent AS (
@@ -173,23 +171,23 @@ const recordedReaders = (schema: string): RawBuilder<unknown> => sql`
       FROM dependent d JOIN pg_proc f ON d.classid = 'pg_proc'::regclass AND f.oid = d.objid)`
 
 /**
- * Whether the text of a function `f` has the word `id`, a `*`, or the name of the table as an argument, as in
+ * SQL for whether the text of a function `f` contains the word `id`, a `*`, or the table name as an argument, as in
  * `to_jsonb(identities)`.
  */
 const readsText = sql`f.prosrc ~* '\\mid\\M|[*]|[(,]\\s*identities\\s*[),]'`
 
-/** A character of a word, as PostgreSQL takes names. */
+/** A character that a name in PostgreSQL may contain. */
 const LETTER = String.raw`[\p{L}\p{N}_]`
-/** A word that no column follows. */
+/** A word that no column follows, so no dot. */
 const ALONE = String.raw`(?<!${LETTER})(${LETTER}+)(?!${LETTER}|"?\s*[.])`
 const WORDS_ALONE = new RegExp(ALONE, 'gu')
-/** A word that follows the table, such as its name in a query: `identities as i`. */
+/** A word after the table name, which may be an alias: `identities as i`. */
 const NAMES = new RegExp(String.raw`(?<!${LETTER})identities"?\s+(?:as\s+)?"?${ALONE}`, 'giu')
 
 /**
- * Whether a text has a name of the table where no column follows it, as in `to_jsonb(i)`. A word after the table may be such a
- * name, unless PostgreSQL reserves it. A text is read only twice, even if it gives the table many names: any role may make a
- * function.
+ * Returns whether a text contains a name of the table without a column after it, as in `to_jsonb(i)`. A word after the table may
+ * be such a name, unless it is a reserved word of PostgreSQL. The text is scanned only twice, even if it contains many aliases,
+ * because any role may create a function and slow down the check.
  */
 function readsRow(text: string, reserved: ReadonlySet<string>): boolean {
   const names = new Map<string, number>()
@@ -205,7 +203,7 @@ function readsRow(text: string, reserved: ReadonlySet<string>): boolean {
   return [...names].some(([word, named]) => (alone.get(word) ?? 0) > named)
 }
 
-/** The functions that name the table in a text and give it a name by which they read a whole row. */
+/** Lists the functions that give the table an alias in their text and read a whole row by it. */
 async function listRowReaders(db: QueryExecutorProvider, schema: string): Promise<readonly string[]> {
   const { rows: words } = await sql<{ word: string }>`
     SELECT word FROM pg_get_keywords() WHERE catcode IN ('R', 'T')`.execute(db)
@@ -218,7 +216,7 @@ async function listRowReaders(db: QueryExecutorProvider, schema: string): Promis
   return rows.filter(({ text }) => readsRow(text, reserved)).map(({ oid }) => oid)
 }
 
-/** Functions with a text as their body that take or return a row of the table, and trigger functions that look at the row. */
+/** Functions with a text body that use the column or a row of the table, and trigger functions that read the row. */
 const functionReaders = (schema: string): RawBuilder<unknown> => sql`
   SELECT f.oid FROM moving m JOIN pg_proc f ON ${namedIn(schema)} WHERE ${readsText}
   UNION SELECT d.objid FROM pg_class c JOIN pg_type t ON t.oid = c.reltype
@@ -229,10 +227,9 @@ const functionReaders = (schema: string): RawBuilder<unknown> => sql`
       AND regexp_replace(f.prosrc, '\\mreturn\\s+(new|old)\\M', '', 'gi') ~* '\\m(new|old)\\M(?!\\s*[.])|\\m(new|old)\\s*[.]\\s*"?id\\M'`
 
 /**
- * Lists the objects that read the column `id` of `identities`, if the switch renames it. Views, rules, policies and parsed
- * functions go on reading the subject, unless they read it in a whole row. Other objects look for `id` in the table as it is
- * then.
- * @returns in the order of their names; none where the version has `provider_id` already
+ * Lists the objects that read the column `id` of `identities`, if the switch renames this column. Views, rules, policies and
+ * parsed functions keep reading the subject, unless they read it as part of a whole row. Other objects read the new column `id`.
+ * @returns the objects in the order of their names. Empty if the version already has `provider_id`
  */
 export async function listIdentityReaders(
   db: QueryExecutorProvider,
@@ -251,8 +248,8 @@ export async function listIdentityReaders(
 }
 
 /**
- * Lists the objects that need the key of `identities`, if the switch replaces it, such as a foreign key of an application to
- * `(provider, id)`: PostgreSQL would refuse to drop the key.
+ * Lists the objects that need the key of `identities`, if the switch replaces the key. An example is a foreign key of an
+ * application to `(provider, id)`. PostgreSQL would refuse to drop the key.
  * @returns a line for each, with advice
  */
 export async function listIdentityKeys(

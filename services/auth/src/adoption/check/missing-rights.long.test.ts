@@ -109,7 +109,7 @@ describe('a limit of connections that a run would meet', () => {
 
   it('is named where the role has it', async () => {
     const { database, deps } = await restore('v2.196.0')
-    // Other tests use the role at the same time, so the limit is taken back before they could see it.
+    // Other tests use the role at the same time. Roll back the limit, so that they never see it.
     const listed: string[] = []
     await withDatabase({ url: database.superuserUrl }, (db) =>
       db.transaction().execute(async (trx) => {

@@ -2,14 +2,14 @@ import type { Names } from '@trestle/migrations/migration.ts'
 import { type QueryExecutorProvider, sql } from 'kysely'
 import { SERVED, UNSERVED } from '../upstream-tables.ts'
 
-/** The tables that are only read. One of them gets a trigger, for which its owner may give the right. */
+/** The tables that a run only reads. */
 const READ = ['instances', ...UNSERVED]
 const VERSIONS = 'schema_migrations'
-/** An operator may have taken the other rights on it away, so that nobody changes an entry. */
+/** An operator may have revoked all other rights on this table, so that nobody changes entries. */
 const AUDIT_LOG = 'audit_log_entries'
 const ALL_RIGHTS = 'SELECT INSERT UPDATE DELETE REFERENCES TRIGGER'
 
-/** The connections that a run and an undo have at once. Six were counted; a busy server ends closed ones late. */
+/** The connections of a run or an undo. Six were measured, but a busy server ends closed connections late. */
 const CONNECTIONS = 10
 
 interface TableState {
@@ -22,9 +22,9 @@ interface TableState {
 }
 
 /**
- * Lists the rights and connections that the user lacks for an adoption and its undo. Only its owner may alter and move a table,
- * and must see all of its rows.
- * @returns each in a line with the statement that gives it; empty where nothing is missing
+ * Lists the rights and connections that the user lacks for an adoption and its undo. Only the owner of a table may alter and move
+ * it, and the owner must see all of its rows.
+ * @returns a line for each, with the statement that grants it. Empty if nothing is missing
  */
 export async function listMissingRights(db: QueryExecutorProvider, { schema }: Names): Promise<readonly string[]> {
   const { rows: schemas } = await sql<{ user: string }>`
@@ -49,7 +49,7 @@ export async function listMissingRights(db: QueryExecutorProvider, { schema }: N
   ]
 }
 
-/** The limits of connections that a run would meet. PostgreSQL counts those of the old service too, and none of a superuser. */
+/** Lists the connection limits that a run would reach. PostgreSQL also counts the connections of the old service. */
 async function listTightLimits(db: QueryExecutorProvider): Promise<readonly string[]> {
   const { rows } = await sql<{ kind: string; name: string; limit: number }>`
     SELECT l.* FROM pg_roles r CROSS JOIN LATERAL (
@@ -64,7 +64,7 @@ async function listTightLimits(db: QueryExecutorProvider): Promise<readonly stri
   )
 }
 
-/** @throws Error where the user lacks a right, with each in a line and the statement that gives it */
+/** @throws Error if the user lacks a right, with a line for each and the statement that grants it */
 export async function requireRights(db: QueryExecutorProvider, names: Names): Promise<void> {
   const missing = await listMissingRights(db, names)
   if (missing.length > 0) throw new Error(missing.join('\n'))

@@ -23,9 +23,9 @@ interface AdoptFlags {
   readonly yes?: true
 }
 
-/** `auth adopt`: turns a database of supabase/auth into one of this service, in place, and back. */
+/** `auth adopt`: converts a database of supabase/auth in place into one of this service, and back. */
 export function adoptCommand(open: OpenAdoptionDeps, { print: write, ask }: Conversation): Command {
-  // Names and emails of the database may come from strangers.
+  // Names and emails in the database may come from strangers.
   const print: Print = (line) => write(printable(line))
   return new Command('adopt')
     .exitOverride()
@@ -54,7 +54,7 @@ export function adoptCommand(open: OpenAdoptionDeps, { print: write, ask }: Conv
     })
 }
 
-/** @throws Error with the function of the database that has failed. An event trigger of others has no other name in an error */
+/** Adds the name of the failed database function to the error, which does not name a failed event trigger. */
 function throwWithFunction(error: unknown): never {
   const place = findFunction(error)
   if (place === undefined || !(error instanceof Error)) throw error
@@ -173,7 +173,7 @@ const AFTER_SWITCH = {
   forgotten: 'ok         the database is adopted for good, without a way back: start the service',
 } as const
 
-/** @throws Error where the database cannot be adopted */
+/** Prints the result of `--check`. @throws Error if the database cannot be adopted */
 function report(check: AdoptionCheck, print: Print): void {
   const { version, earlierRun, obstacles, rows, notYetServed, losses, askedAgain, sharedEmails, admins, dependents } =
     check
@@ -224,7 +224,7 @@ function report(check: AdoptionCheck, print: Print): void {
   )
 }
 
-/** @param encoding its name in PostgreSQL @returns undefined where the database can have every character */
+/** @param encoding its name in PostgreSQL @returns `undefined` if the database can store every character */
 function describeEncoding(encoding: string): string | undefined {
   if (encoding === 'UTF8') return undefined
   if (encoding === 'SQL_ASCII')
@@ -245,19 +245,19 @@ function printLosses(losses: readonly Loss[], print: Print): void {
 /** The terminal of a command, which prints lines and asks the operator. */
 export interface Conversation {
   readonly print: (line: string) => void
-  /** Puts a question to the operator, and resolves to the answer; undefined where nobody can answer. */
+  /** Asks the operator a question and resolves to the answer, or to `undefined` if nobody can answer. */
   readonly ask: (question: string) => Promise<string | undefined>
 }
 
 interface Decision {
-  /** The facts that the operator should know before, a line each. They are printed in any case. */
+  /** Facts that the operator should know before the decision, one per line. The command prints them in any case. */
   readonly lines: readonly string[]
   readonly question: string
-  /** Whether `--yes` has answered already. */
+  /** Whether the flag `--yes` answers the question. */
   readonly isAnswered: boolean
 }
 
-/** Asks before a command does something irreversible. @returns whether to do it @throws Error where nobody has answered */
+/** Asks before a command does something irreversible. @returns whether to proceed @throws Error if nobody answers */
 export async function confirm(
   { print, ask }: Conversation,
   { lines, question, isAnswered }: Decision,
@@ -269,17 +269,17 @@ export async function confirm(
   return /^y(es)?$/i.test(answer)
 }
 
-/** Asks a question on a terminal. @returns the answer; undefined where the input ends without one, as in a script */
+/** Asks a question on a terminal. @returns `undefined` if the input ends without an answer, as in a script */
 export async function askOn(
   input: NodeJS.ReadableStream,
   output: NodeJS.WritableStream,
   question: string,
 ): Promise<string | undefined> {
   const terminal = createInterface({ input, output })
-  // A question does not settle when its input ends.
+  // The promise of `question` does not settle if the input ends.
   const ended = once(terminal, 'close').then(() => undefined)
   const answer = await Promise.race([terminal.question(question), ended]).finally(() => terminal.close())
-  // The next line, such as the error about a missing answer, must not stand behind the question.
+  // Begin a new line, so that the next output does not follow the question on the same line.
   if (answer === undefined) output.write('\n')
   return answer
 }

@@ -20,10 +20,10 @@ interface ImportFlags {
   readonly json?: true
 }
 
-/** How many of the users who are held back are named to people. */
+/** The number of held-back users, flows and providers that the text output names. */
 const NAMED_MAX = 20
 
-/** `auth import`: takes over the users of another server of supabase/auth from its database. A later run takes their changes. */
+/** `auth import`: imports the users of another supabase/auth server. A later run imports their changes. */
 export function importCommand(open: OpenAdoptionDeps, { print, ask }: Conversation): Command {
   return new Command('import')
     .exitOverride()
@@ -52,7 +52,7 @@ export function importCommand(open: OpenAdoptionDeps, { print, ask }: Conversati
     })
 }
 
-/** A program that reads JSON is not asked: it has to say `--yes`. */
+/** Drops the record of the import. With `--json`, the command asks no question, so the calling program must pass `--yes`. */
 async function forgetRuns(deps: AdoptionDeps, { json, yes }: ImportFlags, { print, ask }: Conversation): Promise<void> {
   const conversation = json ? { print: () => {}, ask: async () => undefined } : { print, ask }
   const question = 'Drop this, without a way back?'
@@ -63,7 +63,7 @@ async function forgetRuns(deps: AdoptionDeps, { json, yes }: ImportFlags, { prin
   print(isDone ? 'dropped what a further import needs' : 'nothing changed')
 }
 
-/** The names of the source may come from strangers. */
+/** Names from the source may come from strangers, so they are made printable. */
 function describeForgotten({ source, rows }: ForgetImportCosts): readonly string[] {
   return [
     `the users came from the database ${source}; no run of auth import continues afterwards`,
@@ -71,7 +71,7 @@ function describeForgotten({ source, rows }: ForgetImportCosts): readonly string
   ].map(printable)
 }
 
-/** @throws Error when something has changed on both sides */
+/** @throws Error if something has changed on both sides */
 function requireNothingHeldBack({ heldBack }: DatabaseImport): void {
   if (heldBack.length > 0)
     throw new Error(
@@ -98,7 +98,7 @@ function view({ heldBack, notYetServed, ...rest }: DatabaseImport, seconds: numb
   }
 }
 
-/** The texts of the source may come from strangers. */
+/** Texts from the source may come from strangers, so they are made printable. */
 function describe(done: DatabaseImport, seconds: number): readonly string[] {
   const { version, tables, heldBack, leftProviders, sharedEmails, admins, losses, notYetServed } = done
   const more = heldBack.length - NAMED_MAX

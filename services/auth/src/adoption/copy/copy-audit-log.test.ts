@@ -10,7 +10,6 @@ const NOBODY = '00000000-0000-0000-0000-000000000000'
 const HYPHENS = '-'.repeat(36)
 
 const { stringify } = JSON
-/** The payloads of the old service. */
 const PAYLOADS = [
   stringify({ action: 'login', log_type: 'account', actor_id: ACTOR, traits: { user_id: USER } }),
   stringify({ action: 'user_deleted', actor_id: NOBODY, traits: { user_id: HYPHENS } }),
@@ -20,7 +19,7 @@ const PAYLOADS = [
 const names = createNames('auth')
 const places = { names, kept: 'upstream' }
 
-/** Opens a database with an audit log of the old service. */
+/** Runs `use` with a database that has an audit log of the old service. */
 async function withEntries(
   payloads: readonly (string | null)[],
   use: (db: Kysely<unknown>) => Promise<void>,
@@ -65,13 +64,13 @@ it('copies the ids of an entry, and leaves a text that is no id out, such as 36 
 const inOrder = (rows: readonly object[]) =>
   rows.map((row) => [JSON.stringify(row), row] as const).toSorted(([a], [b]) => (a < b ? -1 : 1))
 
-/** Payloads that `json` takes and `jsonb` refuses, and what becomes of each. */
+/** Payloads that `json` accepts and `jsonb` rejects, each with its copy. */
 const REFUSED = [
   [String.raw`{"action":"a\u0000b","actor_id":"${ACTOR}"}`, { action: 'a\ufffdb', actor_id: ACTOR }],
   [String.raw`{"action":"\ud800","log_type":"\uDFFF\ud83d\ude00"}`, { action: '\ufffd', log_type: '\ufffd😀' }],
   [String.raw`{"action":"\ud83d\ud83d\ude00\ude00"}`, { action: '\ufffd😀\ufffd' }],
   [String.raw`{"action":"\\\u0000\\u0000"}`, { action: '\\\ufffd\\u0000' }],
-  // A text whose time grows with the square of its length would take minutes.
+  // A replacement in quadratic time would take minutes for this text.
   [`{"action":"${String.raw`\u0000`.repeat(40_000)}"}`, { action: '\ufffd'.repeat(40_000) }],
   ['{"action":"big","count":1e200000}', { text: '{"action":"big","count":1e200000}' }],
 ] as const

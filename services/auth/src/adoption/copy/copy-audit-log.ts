@@ -10,16 +10,16 @@ const BATCH_ENTRIES = 10_000
 
 export interface CopiedEntries {
   readonly copied: number
-  /** How many of the copied entries have another payload here, because PostgreSQL refuses theirs as `jsonb`. */
+  /** The number of copied entries with a changed payload, because PostgreSQL rejects their payload as `jsonb`. */
   readonly rewritten: number
 }
 
 /**
- * Copies the entries of the audit log, some at a time. Entries that an earlier run has copied stay. The old service has payloads
- * as `json`, which PostgreSQL does not parse. The character U+0000 and half a surrogate pair become U+FFFD here. If `jsonb`
- * refuses a payload for another reason, such as a number that is too large, the payload becomes the member `text`. Copies nothing
- * where an operator has dropped the table, which supabase/auth need not have where it writes its audit log elsewhere.
- * @param isOther SQL: whether an id is that of a user here who is unknown to the source. Such a user gets no entries
+ * Copies the entries of the audit log in batches, except those that an earlier run has copied. PostgreSQL does not decode escapes
+ * in `json`, the old type of payloads. U+0000 and unpaired surrogates become U+FFFD here. If `jsonb` rejects a payload for
+ * another reason, such as a too large number, the payload becomes the member `text`. Copies nothing if the table does not exist,
+ * because supabase/auth can write its audit log elsewhere.
+ * @param isOther SQL for whether an id belongs to a user here who is unknown to the source. Such a user gets no entries
  */
 export async function copyAuditLog(
   db: Kysely<unknown>,
@@ -63,8 +63,8 @@ export async function copyAuditLog(
 }
 
 /**
- * How many entries of the audit log a copy would rewrite. A block of PL/pgSQL counts, which makes nothing in the database: it may
- * allow reading alone, as a standby does. A block answers nothing, so it leaves the count in a setting of its transaction.
+ * Counts the audit log entries that a copy would rewrite. An anonymous PL/pgSQL block creates no object, so it also runs on a
+ * standby. It returns no value, so it stores the count in a setting of its transaction.
  */
 export async function countRefusedPayloads(
   db: Kysely<unknown>,
@@ -89,20 +89,20 @@ export async function countRefusedPayloads(
   })
 }
 
-/** Describes the entries that a copy rewrites, with their number. Empty for none. */
+/** Returns a description of the entries that a copy rewrites, with their number. Empty if there are none. */
 export function describeRewritten(count: number): readonly Loss[] {
   const what =
     'entries of the audit log that jsonb refuses: U+FFFD takes the place of U+0000 and of half surrogate pairs'
   return count === 0 ? [] : [{ what, count }]
 }
 
-/** The function that reads payloads. A copy that was killed leaves it behind. */
+/** The SQL function that reads payloads. A copy that was killed leaves it in the database. */
 export const READER = 'trestle_read_payload'
 
-/** How PostgreSQL refuses a text as `jsonb`. */
+/** The errors with which PostgreSQL rejects a text as `jsonb`. */
 const REFUSALS = sql`data_exception OR program_limit_exceeded`
 
-/** PostgreSQL 15 cannot ask whether a text is valid as `jsonb`. The function is NULL for a text that is not valid. */
+/** Creates a function that returns NULL for invalid `jsonb` text. PostgreSQL 15 has no such function. */
 async function createReader(db: Kysely<unknown>, schema: string): Promise<void> {
   await sql`
     CREATE OR REPLACE FUNCTION ${sql.id(schema, READER)}(payload text) RETURNS jsonb LANGUAGE plpgsql IMMUTABLE AS $$
@@ -114,9 +114,9 @@ async function createReader(db: Kysely<unknown>, schema: string): Promise<void> 
 }
 
 /**
- * The replacements of escapes of JSON, in order: a backslash that is one itself is written otherwise, so that each backslash left
- * begins an escape. Pairs of surrogates are put aside, by letters that no escape has. A pattern with a look-behind before a
- * surrogate would start at the first character of the text each time.
+ * Replacements of JSON escapes, in order. The first rewrites escaped backslashes, so that each remaining backslash begins an
+ * escape. The second protects valid surrogate pairs with letters that no escape uses. A look-behind would be slow: for each
+ * surrogate, it would start at the first character of the text.
  */
 const REPLACEMENTS = [
   [String.raw`\\\\`, String.raw`\\u005c`],
@@ -125,7 +125,7 @@ const REPLACEMENTS = [
   [String.raw`\\[hl]`, String.raw`\\u`],
 ] as const
 
-/** A text of JSON with U+FFFD in place of the escapes that `jsonb` refuses. */
+/** Returns SQL for a JSON text with U+FFFD in place of the escapes that `jsonb` rejects. */
 function withoutRefused(text: RawBuilder<unknown>): RawBuilder<unknown> {
   return REPLACEMENTS.reduce(
     (replaced, [pattern, by]) => sql`regexp_replace(${replaced}, ${pattern}::text, ${by}::text, 'g')`,
@@ -133,7 +133,7 @@ function withoutRefused(text: RawBuilder<unknown>): RawBuilder<unknown> {
   )
 }
 
-/** A text as an id; NULL for a text that is no id. The nil UUID stands for a caller who is no user. */
+/** SQL for a text as an id, or NULL if it is not an id. The nil UUID is no user, so it becomes NULL too. */
 function idOf(text: RawBuilder<unknown>): RawBuilder<unknown> {
   return sql`CASE WHEN ${text} ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' THEN nullif((${text})::uuid, ${sql.lit(NIL_UUID)}) END`
 }

@@ -9,12 +9,12 @@ interface CopyContext {
   readonly trx: Kysely<unknown>
   /** `kept`: the schema of the tables of supabase/auth. */
   readonly places: Pick<AdoptionPlaces, 'names' | 'kept'>
-  /** The users whose rows are copied: a table with the columns of `users` in supabase/auth. */
+  /** The users whose rows are copied, as a table with the columns of `users` in supabase/auth. */
   readonly users: RawBuilder<unknown>
   readonly lifetimes: Lifetimes
 }
 
-/** Copies passkeys and unused codes of supabase/auth. Credentials of WebAuthn factors go into a column of this service. */
+/** Copies the passkeys and unused codes of supabase/auth, and the credentials of WebAuthn factors. */
 export async function copyLiveRows(context: CopyContext): Promise<void> {
   const { trx, places, users } = context
   await sql`
@@ -32,14 +32,14 @@ export async function copyLiveRows(context: CopyContext): Promise<void> {
 }
 
 /**
- * SQL of a time as a copy writes it: at the latest `now`. A row with a time in the future would count until that time has come,
- * beyond every lifetime, and clean-up would keep it.
+ * Returns SQL for a time that is limited to `now`. Otherwise a row with a time in the future would stay valid beyond its
+ * lifetime, and clean-up would keep it.
  */
 export function notAfter(time: RawBuilder<unknown>, now: RawBuilder<unknown>): RawBuilder<unknown> {
   return sql`CASE WHEN ${time} > ${now} THEN ${now} ELSE ${time} END`
 }
 
-/** A signature counter of WebAuthn, which has 32 bits. */
+/** Matches a signature counter of WebAuthn, which has 32 bits. */
 export const COUNTER_FORM = '^[0-9]{1,10}$'
 
 export function base64url(bytes: RawBuilder<unknown>): RawBuilder<unknown> {
@@ -50,7 +50,7 @@ function toUrlAlphabet(text: RawBuilder<unknown>): RawBuilder<unknown> {
   return sql`rtrim(translate(${text}, E'+/\n', '-_'), '=')`
 }
 
-/** Under `session_replication_role = replica`, as in a restore, rows may stay of users who are gone. */
+/** A restore under `session_replication_role = replica` can leave rows of deleted users. */
 async function copyPasskeys({ trx, places, users }: CopyContext): Promise<void> {
   await sql`
     INSERT INTO ${places.names.id('webauthn_credentials')}
@@ -63,8 +63,8 @@ async function copyPasskeys({ trx, places, users }: CopyContext): Promise<void> 
 }
 
 /**
- * Every version keeps the codes that it waits for in columns of `users` too. The flows must have been copied:
- * a link of a PKCE flow ends in an auth code.
+ * Copies the unused codes. Every version of supabase/auth also stores its open codes in columns of `users`. The flows must be
+ * copied first, because a link of a PKCE flow ends with an auth code.
  */
 async function copyCodes({ trx, places, users, lifetimes }: CopyContext): Promise<void> {
   const { names } = places
@@ -92,9 +92,9 @@ async function copyCodes({ trx, places, users, lifetimes }: CopyContext): Promis
 }
 
 /**
- * Copies the open challenges of authenticator apps, so that a user who is typing a code need not begin again. Other types of
- * factors need a new challenge: this service hashes a code by SMS in another way, and a WebAuthn challenge has another form.
- * @param lifetimeSeconds how long a challenge counts
+ * Copies the open challenges of authenticator apps, so that a user who is typing a code need not start again. Other types of
+ * factors need a new challenge: this service hashes SMS codes differently, and a WebAuthn challenge has another form.
+ * @param lifetimeSeconds the lifetime of a challenge
  */
 export async function copyChallenges(
   { trx, places: { names, kept }, lifetimes: { now } }: CopyContext,
@@ -109,8 +109,8 @@ export async function copyChallenges(
 }
 
 /**
- * Takes the future out of the times of sessions and their methods, which stay: a session could last beyond each limit. The clock
- * of the database has written them and judges them later.
+ * Limits the times of sessions and of their authentication methods to the current time. With a time in the future, a session
+ * could last beyond its limits. Uses the clock of the database, which has written these times and compares them later.
  */
 export async function boundSessionTimes({
   trx,
@@ -134,10 +134,10 @@ export async function boundSessionTimes({
 
 export const COPIED_FLOWS = 'copied_flows'
 export const COPIED_PROVIDERS = 'copied_providers'
-/** The table of the sessions whose tokens a switch could not copy. */
+/** The table of the sessions with tokens that a switch could not copy. */
 export const UNCOPIED_SESSIONS = 'uncopied_sessions'
 
-/** Records the copied codes, flows and providers, so that undo sees which of them were used, changed or deleted since. */
+/** Records the copied codes, flows and providers, so that undo can find those that were used, changed or deleted since. */
 export async function recordCopies({
   trx,
   places: { names, kept },
@@ -152,8 +152,8 @@ export async function recordCopies({
 }
 
 /**
- * Records the sessions of the second form without a token here: no setting has the key that encrypts the key of
- * their tokens. They never ended here, so undo gives them back.
+ * Records the sessions with derived tokens that have no token here. No setting contains the key that decrypts the token key of
+ * these sessions. The sessions never ended here, so undo restores them.
  */
 export async function recordUncopiedSessions({
   trx,
@@ -168,7 +168,7 @@ export async function recordUncopiedSessions({
   )
 }
 
-/** Records that the tokens of all sessions were copied. Requests wait meanwhile, so it looks at no session. */
+/** Records that the tokens of all sessions were copied. Reads no session, because requests wait meanwhile. */
 export async function recordAllSessionsCopied({
   trx,
   places: { names, kept },
@@ -177,7 +177,7 @@ export async function recordAllSessionsCopied({
     CREATE TABLE ${sql.id(kept, UNCOPIED_SESSIONS)} AS SELECT id FROM ${names.id('sessions')} WITH NO DATA`.execute(trx)
 }
 
-/** The lifetimes of the codes and flows that the old service has made. */
+/** The lifetimes of codes and flows of the old service. */
 export interface Lifetimes {
   readonly now: Date
   readonly mailCodeSeconds: number
@@ -185,7 +185,7 @@ export interface Lifetimes {
   readonly flowSeconds: number
 }
 
-/** The lifetimes by which codes and flows of supabase/auth are still open at a moment. */
+/** Returns the lifetimes that decide whether codes and flows of supabase/auth are still open. */
 export function lifetimesOf(
   { mail, sms, external }: Pick<AuthConfig, 'mail' | 'sms' | 'external'>,
   now: Date,
@@ -208,13 +208,13 @@ interface OldFlow {
   readonly refresh: string | null
 }
 
-/** Each flow has at most two tokens of a provider, which are encrypted in this process. */
+/** A flow has at most two provider tokens. This process encrypts them. */
 const BATCH_FLOWS = 1_000
 
 /**
- * Copies flows that are still open, but for those of users who are gone. A flow of which the old service has
- * issued the code waits for its exchange. Anybody may begin any number of flows, and requests wait meanwhile:
- * so one statement copies them all.
+ * Copies the flows that are still open, except those of deleted users. If the old service has issued the code of a flow, the flow
+ * waits for the exchange of this code. One statement copies all flows, because anyone may begin any number of flows, and requests
+ * wait meanwhile.
  */
 export async function copyFlows(context: SecretCopyContext): Promise<void> {
   const { trx, places, lifetimes } = context
@@ -226,7 +226,7 @@ export async function copyFlows(context: SecretCopyContext): Promise<void> {
   const target = columnOrNull('linking_target_id', 'uuid')
   const isThere = (id: RawBuilder<unknown>) =>
     sql`(${id} IS NULL OR EXISTS (SELECT FROM ${names.id('users')} u WHERE u.id = ${id}))`
-  // Versions that do not note when a code was issued make it with the flow.
+  // Versions without the column `auth_code_issued_at` issue the code when the flow gets its user.
   const now = sql`${lifetimes.now}::timestamptz`
   const issued = column.has('auth_code_issued_at')
     ? notAfter(sql.ref('f.auth_code_issued_at'), now)
@@ -247,7 +247,7 @@ export async function copyFlows(context: SecretCopyContext): Promise<void> {
   await copyProviderTokens(context)
 }
 
-/** The old service stores the tokens of a provider in clear text, and only with flows that have come back from it. */
+/** The old service stores provider tokens in plain text, in flows that have returned from the provider. */
 async function copyProviderTokens({ trx, places: { names, kept }, encryption }: SecretCopyContext): Promise<void> {
   const { rows } = await sql<OldFlow>`
     SELECT o.id, nullif(o.provider_access_token, '') AS access, nullif(o.provider_refresh_token, '') AS refresh
@@ -266,7 +266,7 @@ async function copyProviderTokens({ trx, places: { names, kept }, encryption }: 
   }
 }
 
-/** About how many flows are open in a database of supabase/auth: an adoption copies these. None where a version has no flows. */
+/** The approximate number of open flows in a database of supabase/auth. 0 if the version has no flows. */
 export async function countOpenFlows(
   db: Kysely<unknown>,
   { names }: Pick<AdoptionPlaces, 'names'>,
@@ -289,7 +289,7 @@ type OldProvider = Readonly<Record<string, unknown>> & {
 
 /**
  * Copies custom providers.
- * @returns the identifiers of providers that cannot be copied: their secret does not open, or their metadata were never fetched
+ * @returns the identifiers of providers that cannot be copied: no key decrypts their secret, or their metadata are missing
  */
 export async function copyCustomProviders({ trx, places, encryption }: SecretCopyContext): Promise<readonly string[]> {
   if (!(await hasRelation(trx, places.kept, 'custom_oauth_providers'))) return []
@@ -313,14 +313,14 @@ export async function copyCustomProviders({ trx, places, encryption }: SecretCop
   return left
 }
 
-/** The columns have the names of the members. Undefined where the settings do not meet the rules of this service. */
+/** Returns `undefined` if the settings break rules of this service. Columns have the names of the members. */
 function toSettings(provider: OldProvider): CustomProviderSettings | undefined {
   const present = Object.entries(provider).filter(([, value]) => value !== null)
   const members = { ...Object.fromEntries(present), discovery_document: provider.cached_discovery }
   return CustomProviderSettings.safeParse(members).data
 }
 
-/** The custom providers whose copy would not meet the rules of this service, before anything moves. */
+/** Lists the custom providers that cannot be copied. The check runs before the tables move. */
 export async function listUnfitProviders(
   db: Kysely<unknown>,
   { names }: AdoptionPlaces,

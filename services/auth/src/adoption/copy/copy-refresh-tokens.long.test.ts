@@ -5,10 +5,10 @@ import { runSql, type Version } from '../../../test/adoption/restored-database.t
 import { checkAdoption } from '../use-cases/check-adoption.ts'
 import { undoAdoption } from '../use-cases/undo-adoption.ts'
 
-/** A refresh token of the form of supabase/auth, which has 22 characters. */
+/** Returns a refresh token in the form of supabase/auth, which has 22 characters. */
 const tokenOf = (name: string) => name.padEnd(22, '-')
 
-/** Adds refresh tokens as supabase/auth made them before it had sessions: a chain of three, and one by itself. */
+/** Adds refresh tokens without a session, as early versions made them: a chain of three, and a single one. */
 async function addTokensWithoutSession({ database }: Restored): Promise<void> {
   const id = database.manifest.users.find(({ name }) => name === 'plain')?.id
   await runSql(
@@ -22,7 +22,7 @@ async function addTokensWithoutSession({ database }: Restored): Promise<void> {
 
 const TABLES = ['refresh_tokens', 'sessions'] as const
 
-/** All rows of both tables, in the order of their keys. */
+/** Returns all rows of both tables, in the order of their keys. */
 const readRows = ({ database }: Restored) =>
   Promise.all(
     TABLES.map((table) => runSql(database.superuserUrl, `SELECT to_jsonb(t) AS row FROM auth.${table} t ORDER BY id`)),

@@ -8,43 +8,43 @@ import { findVersion } from '../upstream-tables.ts'
 import { notAfter } from './copy-live-rows.ts'
 
 /**
- * How far apart the chains of two live tokens of a session are numbered, as `reuse_refresh_token` does. The child of a token has
- * the next number, which must be free.
+ * The distance between the counters of two chains of tokens in a session, as in the SQL function `reuse_refresh_token`. A chain
+ * ends with a live token. The child of that token takes the next counter, which must be free.
  */
 const CHAIN_GAP = 1_000_000_000
 
-/** The counter of the token that comes after the newest copy `o` of a session. */
+/** SQL for the counter of the token that follows the newest copy `o` of a session. */
 export const NEXT_COUNTER: RawBuilder<unknown> = sql`o.counter + 1 + CASE WHEN o.revoked THEN 0 ELSE ${sql.lit(CHAIN_GAP)} END`
 
 export interface TokenCopy {
-  /** `refresh_tokens` as supabase/auth has it. */
+  /** The table `refresh_tokens` of supabase/auth. */
   readonly old: RawBuilder<unknown>
-  /** `refresh_tokens` of this service. */
+  /** The table `refresh_tokens` of this service. */
   readonly own: RawBuilder<unknown>
-  /** The sessions of both. */
+  /** The table of sessions, which both services share. */
   readonly sessions: RawBuilder<unknown>
-  /** Whether the sessions have keys, from which tokens of the second form follow. Versions before 2.181 know none. */
+  /** Whether sessions have keys from which refresh tokens are derived. Versions before 2.181 have none. */
   readonly hasKeys: boolean
-  /** The offset of the numbers of the old tokens. */
+  /** The number that is added to the ids of the old tokens. */
   readonly idOffset: bigint
   readonly encryptionKeys: EncryptionKeys
 }
 
-/** The time of a copy of a token. A spent token with a time in the future could be sent again until that time has come. */
+/** Limits the time of a copied token to now. Otherwise a spent token could be used again until that time. */
 export function pastTime(time: RawBuilder<unknown>): RawBuilder<unknown> {
   return notAfter(time, sql`clock_timestamp()`)
 }
 
 /**
- * Replaces the refresh tokens of sessions by the tokens of the old service, in both of their forms. Of a session that is gone,
- * none stays.
- * @param ids at most a few hundred: each is looked up alone
+ * Replaces the refresh tokens of sessions by copies of the tokens of the old service: those stored as rows, and those derived
+ * from session keys. If a session no longer exists, all of its tokens are deleted.
+ * @param ids at most a few hundred, because each session is looked up separately
  */
 export async function copyTokens(trx: Kysely<unknown>, copy: TokenCopy, ids: readonly string[]): Promise<void> {
   if (ids.length === 0) return
   const { old, own, sessions } = copy
-  // OFFSET 0 keeps a subquery apart: PostgreSQL looks up each session by an index, even without statistics, and reads no whole
-  // table.
+  // OFFSET 0 prevents PostgreSQL from merging the subquery into the query. PostgreSQL then looks up each session by an index,
+  // even without statistics, and never reads the whole table.
   await sql`
     DELETE FROM ${own} WHERE id = ANY (ARRAY (
       SELECT t.id FROM unnest(${ids}::uuid[]) i (id)
@@ -62,10 +62,9 @@ export async function copyTokens(trx: Kysely<unknown>, copy: TokenCopy, ids: rea
 }
 
 /**
- * Copies tokens of the first form.
- * @param tokens the tokens `t` of the old service, each with its session `s` and the number `p.id` of its
- * parent
- * @param copy `start`: the counter of the first of these tokens of a session; by default 0
+ * Copies tokens that the old service stores as rows.
+ * @param tokens the tokens `t` of the old service, each with its session `s` and the number `p.id` of its parent
+ * @param copy `start` is the counter of the first of these tokens in a session. The default is 0
  */
 export async function insertCopies(
   trx: Kysely<unknown>,
@@ -85,7 +84,7 @@ export async function insertCopies(
       WINDOW earlier AS (PARTITION BY t.session_id ORDER BY t.id ROWS UNBOUNDED PRECEDING)`.execute(trx)
 }
 
-/** Copies the tokens of the second form, which follow from the keys of sessions. The session has no copies of these. */
+/** Copies the tokens that are derived from session keys. The sessions must not have copies of them yet. */
 export async function copyDerived(trx: Kysely<unknown>, copy: TokenCopy, ids: readonly string[]): Promise<void> {
   if (copy.hasKeys) await insertDerived(trx, copy, await listKeyedSessions(trx, { sessions: copy.sessions, ids }))
 }
@@ -109,8 +108,8 @@ async function listKeyedSessions(
 }
 
 /**
- * A token of the second form follows the tokens of the first form that its session had before. One of these may be live. Its
- * number here need not be its counter there, which SQL may have set to the greatest bigint.
+ * Inserts derived tokens after the stored tokens of their session, one of which may be live. The counter of a derived token may
+ * differ here, because SQL may have set the old counter to the greatest bigint.
  */
 async function insertDerived(
   trx: Kysely<unknown>,
@@ -142,12 +141,12 @@ async function insertDerived(
       FROM item i LEFT JOIN parent p ON p.session_id = i.session_id`.execute(trx)
 }
 
-/** The old service goes on numbering its tokens meanwhile. */
+/** Numbers reserved for the tokens that the old service creates while the copy runs. */
 export const ID_GAP = 1_000_000_000n
-/** The greatest number of a token: the tokens of this service and those that the old one still makes come after it. */
+/** The greatest allowed number of an old token. Later tokens of both services need higher numbers. */
 const NUMBER_MAX = 2n ** 63n - 2n * ID_GAP
 
-/** Lists the token and the sequence whose numbers leave too few for this service. @returns a line for each, with advice */
+/** Lists the token and the sequence that leave too few numbers for this service. @returns a line for each, with advice */
 export async function listSpentNumbers(db: QueryExecutorProvider, names: Names): Promise<readonly string[]> {
   const table = `${names.schema}.refresh_tokens`
   const { rows } = await sql<{ id: string | null; last: string | null }>`
@@ -170,8 +169,8 @@ function isSpent(number: string | null): boolean {
 }
 
 /**
- * Lists the objects that would keep the name of the sequence of tokens at the switch. A sequence moves with the table of
- * supabase/auth only where the column owns it.
+ * Lists the sequences and other objects that would still have the name of the token sequence after the switch. A sequence moves
+ * with the table of supabase/auth only if a column of the table owns it.
  * @returns a line for each, with advice
  */
 export async function listLooseSequences(db: QueryExecutorProvider, { schema }: Names): Promise<readonly string[]> {
@@ -194,12 +193,12 @@ export async function listLooseSequences(db: QueryExecutorProvider, { schema }: 
   )
 }
 
-/** The last number that the old service gave a token. Its sequence may be far ahead of its rows; NULL where there is none. */
+/** SQL for the last number that the old service gave a token, or NULL. Its sequence may be far ahead of its rows. */
 export function lastNumber({ schema }: Names): RawBuilder<unknown> {
   return sql`pg_sequence_last_value(pg_get_serial_sequence(format('%I.refresh_tokens', ${schema}::text), 'id')::regclass)`
 }
 
-/** Gives new tokens numbers after those of all copies. The old service may have passed `ID_GAP` since the copies began. */
+/** Gives new tokens higher numbers than all copies. The old service may have passed `ID_GAP` meanwhile. */
 export async function passCopiedNumbers(trx: Kysely<unknown>, names: Names): Promise<void> {
   const sequence = names.id('refresh_tokens_id_seq')
   await sql`
@@ -208,20 +207,20 @@ export async function passCopiedNumbers(trx: Kysely<unknown>, names: Names): Pro
 }
 
 /**
- * supabase/auth gives a session to a refresh token from before there were sessions when the token is used. Since 2.108, which has
- * this migration, it ends the connection or refuses such a token.
+ * Early versions of supabase/auth created refresh tokens without a session. They begin a session when such a token is used. Since
+ * 2.108, which has this migration, supabase/auth closes the connection or rejects such a token.
  */
 const NEEDS_SESSION = '20231027141322'
 /** The table of the sessions that a switch has begun, each with its refresh token. */
 export const BEGUN_SESSIONS = 'begun_sessions'
-/** The form of an id of a user: supabase/auth has the ids as texts in `refresh_tokens`. */
+/** Matches the id of a user. In `refresh_tokens`, supabase/auth stores these ids as text. */
 const UUID = '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'
 const hasNoSession = sql`t.session_id IS NULL AND t.token <> '' AND t.revoked IS NOT TRUE`
 const userOf = sql`CASE WHEN t.user_id ~ ${sql.lit(UUID)} THEN t.user_id::uuid END`
 
 /**
- * Begins a session for each live refresh token without one, which supabase/auth would begin at its next use, and copies the token
- * and its parent. In the tables of supabase/auth, which have moved, both get the session until an undo, so that they end with it.
+ * Begins a session for each live refresh token without one, as supabase/auth would at its next use. Copies the token and its
+ * parent. Both keep the session in the moved tables until an undo, so that they end with it.
  */
 export async function beginMissingSessions(trx: Kysely<unknown>, { names, kept }: AdoptionPlaces): Promise<void> {
   const [begun, old] = [sql.id(kept, BEGUN_SESSIONS), sql.id(kept, 'refresh_tokens')]
@@ -240,7 +239,7 @@ export async function beginMissingSessions(trx: Kysely<unknown>, { names, kept }
   await sql`
     UPDATE ${old} p SET session_id = b.id FROM ${begun} b JOIN ${old} t ON t.id = b.token_id
       WHERE p.token = t.parent AND p.session_id IS NULL`.execute(trx)
-  // By one statement, since requests wait: parts of some hundred sessions take twice as long.
+  // Use one statement, because requests wait. Batches of a few hundred sessions take twice as long.
   await insertCopies(
     trx,
     { own: names.id('refresh_tokens'), idOffset: 0n },
@@ -251,8 +250,8 @@ export async function beginMissingSessions(trx: Kysely<unknown>, { names, kept }
 }
 
 /**
- * Takes back the sessions that the switch has begun. Their tokens have no session again, but for those that
- * have ended here, which must be deleted before.
+ * Deletes the sessions that the switch has begun. Their tokens then have no session again. Tokens of sessions that have ended
+ * here must be deleted before.
  */
 export async function takeBackBegunSessions(trx: Kysely<unknown>, { names, kept }: AdoptionPlaces): Promise<void> {
   const begun = sql`(SELECT id FROM ${sql.id(kept, BEGUN_SESSIONS)})`
@@ -260,7 +259,7 @@ export async function takeBackBegunSessions(trx: Kysely<unknown>, { names, kept 
   await sql`DELETE FROM ${names.id('sessions')} WHERE id IN ${begun}`.execute(trx)
 }
 
-/** How many live refresh tokens without a session there are, of which supabase/auth refreshes each. */
+/** Returns the number of live refresh tokens without a session that supabase/auth would still refresh. */
 export async function countTokensWithoutSession(
   db: Kysely<unknown>,
   { names }: Pick<AdoptionPlaces, 'names'>,

@@ -6,17 +6,17 @@ import { readIdentity, type Source } from './source-database.ts'
 
 export interface ImportPlaces {
   readonly names: Names
-  /** The schema of the tables for the next run: the taken rows, and hashes of their values. `import --forget` drops it. */
+  /** The schema that stores hashes of the imported rows for the next run. `import --forget` drops it. */
   readonly record: string
-  /** The schema in which rows of the source wait in the form of supabase/auth. It ends with the transaction of a run. */
+  /** The schema that stages rows of the source in the form of supabase/auth. It is dropped in the transaction of the run. */
   readonly kept: string
 }
 
-/** The state of an import, which it records in its schema for the next run. */
+/** The state of an import. It is stored in the schema `record` for the next run. */
 export interface ImportRecord {
-  /** The database that the rows came from, as `readIdentity` returns it. */
+  /** The database from which the rows were imported, as `readIdentity` returns it. */
   readonly source: string
-  /** The offset of the numbers of the source's refresh tokens, since the service may have given the same numbers. */
+  /** The number that is added to the ids of the source's refresh tokens, because the service may already use the same ids. */
   readonly tokenOffset: bigint
 }
 
@@ -26,9 +26,8 @@ export function importPlacesOf(names: Names): ImportPlaces {
 }
 
 /**
- * The record of an import, which the first run makes.
- * @throws Error where the source is another one or a standby in an earlier state, or where a schema of this name is not the
- * user's own
+ * Returns the record of an import. The first run creates it.
+ * @throws Error if the source is another database or a standby in an earlier state, or if another user owns a schema of this name
  */
 export async function openRecord({
   trx,
@@ -57,10 +56,10 @@ export async function openRecord({
 }
 
 /**
- * Records how far the source has gone, from one run to the next. A standby that lags would bring back an older state than an
- * earlier run took from the primary, such as an ended session. A primary has the valid state, even if a failover has lost changes
- * of an earlier primary.
- * @throws Error where the source is a standby, and the run before has read a later state
+ * Records the position in the source's write-ahead log that this run has reached. A lagging standby would bring back an older
+ * state than an earlier run took from the primary, such as an ended session. The state of a primary is always valid, even if a
+ * failover has lost changes of an earlier primary.
+ * @throws Error if the source is a standby and the previous run has read a later state
  */
 async function advance(
   trx: Kysely<unknown>,
@@ -93,15 +92,15 @@ async function findMaxId(db: Kysely<unknown>, table: RawBuilder<unknown>): Promi
   return BigInt(rows[0]?.max ?? 0)
 }
 
-/** The tokens of the source get numbers above the tokens of the service. The service goes on above the tokens to come. */
+/** Leaves numbers for the tokens of the source: new tokens of the service get numbers above them. */
 async function moveSequence(trx: Kysely<unknown>, { names }: ImportPlaces, highest: bigint): Promise<void> {
   const table = `"${names.schema}"."${names.prefix}refresh_tokens"`
   await sql`SELECT setval(pg_get_serial_sequence(${table}, 'id'), ${sql.lit(highest + ID_GAP)})`.execute(trx)
 }
 
 /**
- * `taken` has the state of each user, flow and provider at the source and here, as sums of hashes of its rows. `own_print` is
- * NULL where it has no row here. `taken_days` has the same for the entries of the audit log, by day.
+ * `taken` has the state of each user, flow and provider at the source (`print`) and here (`own_print`), as sums of row hashes.
+ * `own_print` is NULL without a row here. `taken_days` has the state of the source's audit log by day.
  */
 async function createRecord(
   trx: Kysely<unknown>,
@@ -121,7 +120,7 @@ async function createRecord(
     CREATE TABLE ${sql.id(record, 'taken_days')} (day date PRIMARY KEY, print numeric NOT NULL)`.execute(trx)
 }
 
-/** The source of an import, and how many rows each table of its record has. Undefined where there is none. */
+/** Returns the source of an import and the number of rows in each table of its record, or `undefined` if there is no import. */
 export async function countRecorded(
   db: Kysely<unknown>,
   places: ImportPlaces,
@@ -137,7 +136,7 @@ export async function countRecorded(
   return { source: found.source, rows }
 }
 
-/** Drops the record, after which no run can continue the import. The operator may have thought about it for long. */
+/** Drops the record. Checks the owners again, because the operator may have taken long to confirm. */
 export async function dropImport(db: Kysely<unknown>, { record, kept }: ImportPlaces): Promise<void> {
   await requireOwnSchemas(db, [record, kept])
   await sql`DROP SCHEMA ${sql.id(record)} CASCADE`.execute(db)
@@ -150,22 +149,22 @@ export interface TableChange {
   readonly deleted: number
 }
 
-/** A user, flow or provider that changed at the source, and stays as it is here. */
+/** A user, flow or provider that has changed at the source but stays unchanged here. */
 export interface HeldBack {
   readonly kind: string
   readonly id: string
   readonly reason: string
 }
 
-/** The tables of this service that an import writes by rows that it compares. */
+/** The tables of this service that an import writes row by row after a comparison. */
 const COMPARED = [
   ...['users', 'identities', 'sessions', 'mfa_amr_claims', 'mfa_factors', 'refresh_tokens', 'webauthn_credentials'],
   ...['one_time_tokens', 'flow_state', 'custom_oauth_providers'],
 ] as const
 
 /**
- * Finds the rows that are new, changed or gone at the source since the run before. Holds back users, flows and providers that
- * have changed here too. A row that is gone on both sides needs nothing.
+ * Finds the rows that are new, changed or gone at the source since the previous run. Holds back users, flows and providers that
+ * have also changed here. A row that is gone on both sides needs no action.
  */
 export async function findChanges(trx: Kysely<unknown>, places: ImportPlaces): Promise<void> {
   const { kept, record } = places
@@ -194,8 +193,8 @@ export async function findChanges(trx: Kysely<unknown>, places: ImportPlaces): P
 }
 
 /**
- * A flow ends in a session of its user, so the user counts as changed. A user who has changed here too is held back, and so is
- * the flow.
+ * Adds the users of changed flows to the changes, because a flow ends with a session of its user. If such a user has also changed
+ * here, both the user and the flow are held back.
  */
 async function addFlowUsers(trx: Kysely<unknown>, { kept, record }: ImportPlaces): Promise<void> {
   const changes = sql.id(kept, 'changes')
@@ -208,7 +207,7 @@ async function addFlowUsers(trx: Kysely<unknown>, { kept, record }: ImportPlaces
       ON CONFLICT DO NOTHING`.execute(trx)
 }
 
-/** SQL of the users of the staged flows: rows of `flow_id` and `id`. There must be a stage of flows. */
+/** Returns SQL for the users of the staged flows, as rows of `flow_id` and `id`. The stage of flows must exist. */
 export async function namedByFlows(trx: Kysely<unknown>, kept: string): Promise<RawBuilder<unknown>> {
   const flows = sql.id(kept, 'flow_state')
   const linking = (await readColumns(trx, kept, 'flow_state')).has('linking_target_id')
@@ -219,8 +218,8 @@ export async function namedByFlows(trx: Kysely<unknown>, kept: string): Promise<
 
 /**
  * Removes users, flows and providers from the rows to write, and records the reason.
- * @param which SQL of rows with a kind and an id
- * @returns how many there were
+ * @param which SQL for rows with a kind and an id
+ * @returns the number of removed rows
  */
 export async function holdBack(
   trx: Kysely<unknown>,
@@ -237,7 +236,7 @@ export async function holdBack(
   return Number(rows[0]?.count ?? 0)
 }
 
-/** Lists the users, flows and providers that the run did not take, with the reason, by kind and id. */
+/** Lists the users, flows and providers that the run did not import, with the reason, by kind and id. */
 export async function listHeldBack(trx: Kysely<unknown>, { kept }: ImportPlaces): Promise<readonly HeldBack[]> {
   const { rows } = await sql<HeldBack>`
     SELECT kind, id, reason FROM ${sql.id(kept, 'held')} ORDER BY kind, id`.execute(trx)
@@ -245,8 +244,8 @@ export async function listHeldBack(trx: Kysely<unknown>, { kept }: ImportPlaces)
 }
 
 /**
- * Records the rows here after the changes, for the next run. Providers that could not be copied are tried again.
- * @returns the rows that were added, changed and deleted in each table
+ * Records the rows here after the changes, for the next run. The next run tries providers again that could not be copied.
+ * @returns the number of rows that were added, changed and deleted in each table
  */
 export async function recordTakenRows(
   trx: Kysely<unknown>,
@@ -288,8 +287,8 @@ async function recordOwnRows(trx: Kysely<unknown>, places: ImportPlaces, name: '
 }
 
 /**
- * The rows here of users, flows and providers that have changed at the source, each with a hash. Columns that are NULL do not
- * count, so that a release of this service that adds columns changes no hash.
+ * Returns SQL for the rows here of the users, flows and providers that have changed at the source, each with a hash. Hashes
+ * ignore NULL columns, so a release that adds columns does not change them.
  */
 function ownRows({ names, kept }: ImportPlaces): RawBuilder<unknown> {
   const row = (
@@ -318,7 +317,7 @@ function ownRows({ names, kept }: ImportPlaces): RawBuilder<unknown> {
   )
 }
 
-/** The rows of a table here that leads to users, each with its user. */
+/** Returns SQL for the rows of a table here, each with its `user_id`. */
 export function rowsOf(names: Names, table: string): RawBuilder<unknown> {
   if (table !== 'mfa_amr_claims') return names.id(table)
   return sql`(SELECT s.user_id, a.* FROM ${names.id(table)} a JOIN ${names.id('sessions')} s ON s.id = a.session_id)`

@@ -29,18 +29,18 @@ export interface SnapshotImport {
   readonly heldBack: readonly HeldBack[]
   /** Custom providers that were not copied. */
   readonly leftProviders: readonly string[]
-  /** The flows and the entries of the audit log that do not carry over as they are. */
+  /** The flows that are left out, and the audit log entries that are changed. */
   readonly losses: readonly Loss[]
 }
 
-/** The tables that an import writes. The service must not write them meanwhile. */
+/** The tables that an import writes. The service must not write them during the import. */
 const WRITTEN = [
   ...['users', 'identities', 'sessions', 'mfa_amr_claims', 'mfa_factors', 'refresh_tokens', 'one_time_tokens'],
   ...['flow_state', 'webauthn_credentials', 'custom_oauth_providers'],
 ] as const
 const BATCH_SESSIONS = 5_000
 
-/** Writes the changes of the source since the run before. The transaction of `staging` holds all of it. */
+/** Writes the changes of the source since the previous run, all in the transaction of `staging`. */
 export async function importSnapshot(
   deps: AdoptionDeps,
   staging: Staging,
@@ -89,7 +89,7 @@ export async function importSnapshot(
   }
 }
 
-/** Flows and providers that have changed are copied again. */
+/** Deletes changed flows and providers, so that they are copied again. */
 async function deleteChanged(trx: Kysely<unknown>, { places: { names, kept } }: Staging): Promise<void> {
   for (const [table, kind] of Object.entries({ flow_state: 'flow', custom_oauth_providers: 'provider' })) {
     await sql`
@@ -118,8 +118,8 @@ async function copyStagedTokens(
 }
 
 /**
- * Entries are never changed: the days that have more or fewer of them are read again. The source may lack the table. An entry is
- * not attributed to a user here who was not imported.
+ * Imports audit log entries. Entries never change, so only days with added or removed entries are read again. The source may lack
+ * the table. No entry is attributed to a user here who was not imported.
  */
 async function importAuditLog(staging: Staging): Promise<CopiedEntries> {
   const { trx, places, source } = staging
@@ -146,14 +146,13 @@ async function importAuditLog(staging: Staging): Promise<CopiedEntries> {
   )
 }
 
-/** The transaction of a staging, the schemas that it writes, and the database that it reads. */
 interface Staging {
   readonly trx: Kysely<unknown>
   readonly places: ImportPlaces
   readonly source: Source
 }
 
-/** The tables of supabase/auth with rows of users, and the column of the user's id. */
+/** The tables of supabase/auth with rows of users, and the column of the user or of the session. */
 const USER_TABLES = {
   users: 'id',
   identities: 'user_id',
@@ -163,23 +162,22 @@ const USER_TABLES = {
   refresh_tokens: 'session_id',
   webauthn_credentials: 'user_id',
 } as const
-/** The others, which are copied. */
+/** The other tables from which an import copies rows. */
 const OTHER_TABLES = ['flow_state', 'custom_oauth_providers', 'audit_log_entries'] as const
 
-/** A type of PostgreSQL as `format_type` writes it: `timestamp(6) with time zone`, `character varying(255)`, `uuid[]`. */
+/** Matches a type in the form of `format_type`: `timestamp(6) with time zone`, `character varying(255)`, `uuid[]`. */
 const BUILT_IN = /^[a-z][a-z0-9 ]*(?:\(\d+(?:,\d+)?\))?[a-z ]*(?:\[\])?$/
 const BATCH_PRINTS = 20_000
-/** The metadata of a user may have 64 KiB and more, and a batch is one text. */
 const BATCH_USERS = 2_000
-/** How much text goes over at once. Node.js has no text of more than 512 MiB, PostgreSQL no value of more than 1 GB. */
+/** The text that one statement transfers. Node.js limits strings to 512 MiB, and PostgreSQL limits values to 1 GB. */
 const PART_CHARACTERS = 4 * 1024 * 1024
 const PART_ROWS = 500
-/** How long a row may be before the first of a table is known. */
+/** The assumed length of a row before the first row of a table has been read. */
 const ROW_CHARACTERS = 64 * 1024
 
 /**
- * Makes a table for each table of the source, with the columns that supabase/auth has given to it. Types of the source become
- * texts, and so does an answer that is no type. It becomes a part of a statement here, and the source may belong to a stranger.
+ * Creates a staging table for each table of the source, with the columns of supabase/auth. Types that the source defines become
+ * `text`, as does any answer that is not a type: it becomes part of a statement, and the source may be hostile.
  */
 export async function createStages({ trx, places, source }: Staging): Promise<void> {
   await createOwnSchema(trx, places.kept)
@@ -199,15 +197,15 @@ export async function createStages({ trx, places, source }: Staging): Promise<vo
     CREATE UNLOGGED TABLE ${sql.id(places.kept, 'prints')} (kind text, id uuid, print numeric)`.execute(trx)
 }
 
-/** A value of the type `json` may hold escapes that PostgreSQL refuses wherever it reads them, so it stays a text. */
+/** A `json` value stays text, because it may contain escapes that PostgreSQL rejects when it reads them. */
 function typeOnStage(type: string): string {
   return type !== 'json' && BUILT_IN.test(type) ? type : 'text'
 }
 
 /**
- * Notes the state of each user of the source: the sum of the hashes of all rows of the user. Changes by SQL and deletions are
- * seen too. The sessions of OAuth clients are no part of it, because no import copies them. Rows without a user in `users` of the
- * source are ignored.
+ * Stores the state of each user of the source: the sum of the hashes of all rows of the user. The state also changes if SQL
+ * changes or deletes rows. It excludes sessions of OAuth clients, because no import copies them. Rows are ignored if the source
+ * has no such user in `users`.
  */
 async function stageUserPrints({ trx, places, source }: Staging): Promise<void> {
   const { id } = source.names
@@ -215,7 +213,7 @@ async function stageUserPrints({ trx, places, source }: Staging): Promise<void> 
   const [isOwn, isOwnRow] = [await isOwnSession(source.db, source, 's'), await isOwnSession(source.db, source, 't')]
   for (const [index, [table, column]] of Object.entries(USER_TABLES).entries()) {
     if (!(await hasRelation(source.db, source.names.schema, table))) continue
-    // The same text in another table has another hash.
+    // The index of the table seeds the hash, so that equal text in different tables has different hashes.
     const print = sql`hashtextextended(t::text, ${sql.lit(index)}) AS print, ${sql.lit(table === 'users')} AS is_user`
     parts.push(
       column === 'session_id'
@@ -243,7 +241,7 @@ async function stageUserPrints({ trx, places, source }: Staging): Promise<void> 
   await sql`CLOSE prints`.execute(source.db)
 }
 
-/** Fetches the flows that may be open, and all custom providers, and notes their state. */
+/** Fetches the flows that may be open and all custom providers, and stores their state. */
 async function stageOthers(staging: Staging, openSince: Date): Promise<void> {
   const { trx, places } = staging
   const others = { flow_state: 'flow', custom_oauth_providers: 'provider' } as const
@@ -257,7 +255,7 @@ async function stageOthers(staging: Staging, openSince: Date): Promise<void> {
   }
 }
 
-/** Fetches the rows of all users who are wanted, some users at a time, but for the sessions of OAuth clients. */
+/** Fetches the rows of all wanted users in batches, except the sessions of OAuth clients. */
 export async function stageUsers(staging: Staging, wanted: RawBuilder<unknown>): Promise<void> {
   const { trx, places, source } = staging
   const [isOwn, isOwnRow] = [await isOwnSession(source.db, source, 's'), await isOwnSession(source.db, source, 't')]
@@ -284,7 +282,7 @@ export async function stageUsers(staging: Staging, wanted: RawBuilder<unknown>):
   await indexStages(staging)
 }
 
-/** Fetches the entries of the audit log of some days. */
+/** Fetches the audit log entries of the given days. */
 async function stageEntries(staging: Staging, days: readonly string[]): Promise<void> {
   if (days.length === 0) return
   await stageRows(staging, 'audit_log_entries', sql`${dayOf('t')} = ANY (${days}::date[])`)
@@ -294,10 +292,10 @@ function dayOf(alias: string): RawBuilder<unknown> {
   return sql`coalesce(${sql.ref(`${alias}.created_at`)}, 'epoch')::date`
 }
 
-/** An entry of the audit log, whose payload is of the type `json`. */
+/** An audit log entry with its payload as text, because the source stores it as `json`. */
 const ENTRY = sql`(SELECT e FROM (SELECT t.id, t.payload::text AS payload, t.created_at, t.ip_address) e)`
 
-/** Carries rows as texts, in which no number is rounded. The longest row so far decides how many are fetched at once. */
+/** Copies rows as text, which rounds no number. The longest row so far limits how many are fetched together. */
 async function stageRows(
   { trx, places, source }: Staging,
   table: string,
@@ -320,7 +318,7 @@ async function stageRows(
   await sql`CLOSE staged`.execute(source.db)
 }
 
-/** Cuts rows into parts that have the wanted length, or are one row. */
+/** Splits rows into parts. A part has at most the wanted length, or contains a single row. */
 function partsOf(rows: readonly string[]): readonly (readonly string[])[] {
   const parts: string[][] = []
   let left = 0
@@ -342,7 +340,7 @@ async function insertRows(trx: Kysely<unknown>, stage: RawBuilder<unknown>, rows
   )
 }
 
-/** Older versions call the subject at the provider the id of an identity. */
+/** In older versions, `identities.id` is the subject at the provider, so it is renamed to `provider_id` first. */
 async function indexStages({ trx, places }: Staging): Promise<void> {
   const identities = sql.id(places.kept, 'identities')
   const { rows } = await sql<{ type: string }>`

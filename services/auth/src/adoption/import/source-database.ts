@@ -5,13 +5,13 @@ import { isDatabaseUrl } from '@trestle/service/database-settings.ts'
 import { describeEncryption } from '@trestle/service/describe-outage.ts'
 import { type Kysely, sql } from 'kysely'
 
-/** A snapshot of a database that an import reads and never writes. */
+/** A snapshot of the database that an import reads. An import never writes to it. */
 export interface Source {
   readonly db: Kysely<unknown>
   readonly names: Names
-  /** How far the log of the source has gone, in the form of the type pg_lsn. Undefined if the source does not say. */
+  /** The position in the source's write-ahead log, as `pg_lsn`. `undefined` if the source does not report it. */
   readonly position: string | undefined
-  /** Whether the source replays the log of another server, and may lag behind it. */
+  /** Whether the source is a standby, which may lag behind its primary. */
   readonly isStandby: boolean
 }
 
@@ -21,8 +21,8 @@ export interface SourceAddress {
 }
 
 /**
- * Opens one snapshot of a database, in which nothing can be written, for one piece of work. A standby will do.
- * @throws Error in one line without the URL where the database does not answer, or refuses the user
+ * Opens a read-only snapshot of a database for one piece of work. The database may be a standby.
+ * @throws Error in one line, without the URL, if the database does not answer or rejects the user
  */
 export async function withSource<T>({ url, schema }: SourceAddress, use: (source: Source) => Promise<T>): Promise<T> {
   if (!isDatabaseUrl(url))
@@ -36,7 +36,7 @@ export async function withSource<T>({ url, schema }: SourceAddress, use: (source
       .setIsolationLevel('repeatable read')
       .setAccessMode('read only')
       .execute(async (trx) => {
-        // Within the transaction: a pooler may lead the next one to another server.
+        // Read this inside the transaction, because a pooler may route the next transaction to another server.
         const place = await readPlace(trx)
         await setFormats(trx)
         return use({ db: trx, names: createNames(schema), ...place })
@@ -44,7 +44,7 @@ export async function withSource<T>({ url, schema }: SourceAddress, use: (source
   })
 }
 
-/** Reads how far the log has gone: on a standby, how far it has been replayed. */
+/** Reads the position in the write-ahead log. On a standby, this is the replayed position. */
 async function readPlace(trx: Kysely<unknown>): Promise<Pick<Source, 'position' | 'isStandby'>> {
   const { rows } = await sql<{ position: string | null; isStandby: boolean }>`
     SELECT pg_is_in_recovery() AS "isStandby",
@@ -54,10 +54,10 @@ async function readPlace(trx: Kysely<unknown>): Promise<Pick<Source, 'position' 
   return { position: rows[0]?.position ?? undefined, isStandby: rows[0]?.isStandby === true }
 }
 
-/** The words of pg for a server that asks for a password where neither the URL nor PGPASSWORD has one. */
+/** The error message of pg if a server requires a password, but neither the URL nor PGPASSWORD contains one. */
 const NO_PASSWORD = 'client password must be a string'
 
-/** The failure has no `cause`: it may name the URL, and a command would give advice about the service's own database. */
+/** The error has no `cause`: it may contain the URL, and a command would add advice about the wrong database. */
 async function connect(db: Kysely<unknown>): Promise<void> {
   try {
     await sql`SELECT 1`.execute(db)
@@ -70,8 +70,8 @@ async function connect(db: Kysely<unknown>): Promise<void> {
 }
 
 /**
- * Rows are compared and carried as texts, so both databases write values alike. Supabase ends idle transactions of its service
- * after a minute.
+ * Sets the output formats of a session, so that both databases write values in the same way. Rows are compared and copied as
+ * text. Also disables timeouts: Supabase ends idle transactions of its service after a minute.
  */
 export async function setFormats(trx: Kysely<unknown>): Promise<void> {
   const settings = {
@@ -86,7 +86,7 @@ export async function setFormats(trx: Kysely<unknown>): Promise<void> {
     await sql`SELECT set_config(${name}, ${value}, true)`.execute(trx)
 }
 
-/** Returns a text that identifies a database: its cluster, if every role may read that, its name and its schema. */
+/** Returns a text that identifies a database: its cluster (if the user may read it), name and schema. */
 export async function readIdentity({ db, names: { schema } }: Source): Promise<string> {
   const { rows } = await sql<{ shown: boolean; database: string }>`
     SELECT has_function_privilege('pg_control_system()', 'EXECUTE') AS shown, oid || ' ' || datname AS database
@@ -97,7 +97,7 @@ export async function readIdentity({ db, names: { schema } }: Source): Promise<s
   return `${cluster.rows[0]?.id} ${state.database} ${schema}`
 }
 
-/** The foreign keys of other schemas to the users: the source keeps the tables that have them. */
+/** Lists the foreign keys in other schemas that refer to the users. An import does not copy the tables with these keys. */
 export async function listForeignKeys({ db, names: { schema } }: Source): Promise<readonly string[]> {
   const { rows } = await sql<{ name: string }>`
     SELECT format('%I of %s', k.conname, k.conrelid::regclass) AS name
@@ -109,9 +109,9 @@ export async function listForeignKeys({ db, names: { schema } }: Source): Promis
 }
 
 /**
- * Reading a table runs code of its owner: functions of a cast to `json`, or in the predicate of an index. It runs with the rights
- * of the reader. So the reader may have no right by which it could leave the database, not even by SET ROLE.
- * @throws Error where the user is a superuser of the source, or may run programs or use files of its server
+ * Reading a table can run code of its owner, such as a cast to `json` or a function in the predicate of an index. The code has
+ * the rights of the reader. The reader must have no right that reaches outside the database, not even by SET ROLE.
+ * @throws Error if the user is a superuser of the source, or may run programs or access files of its server
  */
 export async function requireHarmlessReader({ db }: Source): Promise<void> {
   const { rows } = await sql<{ user: string; right: string | null }>`

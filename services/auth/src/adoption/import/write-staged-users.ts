@@ -5,7 +5,7 @@ import { base64url, notAfter } from '../copy/copy-live-rows.ts'
 import type { Loss } from '../upstream-tables.ts'
 import { holdBack, type ImportPlaces, namedByFlows, rowsOf } from './import-record.ts'
 
-/** The tables that supabase/auth and this service share, parents first, with the key by which an import knows a row again. */
+/** The tables that supabase/auth and this service share, parents first. The columns identify a row across imports. */
 const SHARED = {
   users: ['id'],
   identities: ['provider_id', 'provider'],
@@ -13,7 +13,7 @@ const SHARED = {
   mfa_amr_claims: ['id'],
   mfa_factors: ['id'],
 } as const
-/** The columns of users that are unique, with the value for none. */
+/** The unique columns of users, with the value that means "none". */
 const UNIQUE = {
   email: null,
   phone: null,
@@ -26,7 +26,7 @@ const UNIQUE = {
 
 /**
  * Writes the rows of the staged users into the tables that supabase/auth and this service share. Rows keep their ids, so
- * references to them stay valid. The other rows of the users, which are copied in another form, are deleted.
+ * references to them stay valid. Deletes the users' rows in other tables, which are copied afterwards in another form.
  */
 export async function writeStagedUsers(trx: Kysely<unknown>, places: ImportPlaces, now: Date): Promise<void> {
   const { names, kept } = places
@@ -51,7 +51,7 @@ export async function writeStagedUsers(trx: Kysely<unknown>, places: ImportPlace
   for (const [table, key] of Object.entries(SHARED)) await upsert(trx, places, { table, key, now })
 }
 
-/** Two users may have exchanged addresses: each row is checked alone, so both first give up their address. */
+/** Two users may have exchanged addresses, and PostgreSQL checks each row separately, so clear both first. */
 async function freeUniqueValues(trx: Kysely<unknown>, { names, kept }: ImportPlaces): Promise<void> {
   const columns = Object.keys(UNIQUE)
   const row = (alias: string) => sql.join(columns.map((column) => sql.ref(`${alias}.${column}`)))
@@ -64,7 +64,7 @@ async function freeUniqueValues(trx: Kysely<unknown>, { names, kept }: ImportPla
     FROM ${sql.id(kept, 'mfa_factors')} s WHERE s.id = o.id`.execute(trx)
 }
 
-/** As `adopt` does: where users share an email in capitals, the index by which they are found is not unique. */
+/** Makes the email index of users non-unique if emails of several users differ only in case. `adopt` does the same. */
 async function allowSharedEmails(trx: Kysely<unknown>, { names, kept }: ImportPlaces): Promise<void> {
   const index = `"${names.schema}"."${names.prefix}users_email_lower_key"`
   const { rows } = await sql<{ isDue: boolean }>`
@@ -86,10 +86,10 @@ interface Column {
   readonly type: string
 }
 
-/** The times that may lie ahead. `last_challenged_at` is unique, so two of them may not become the same moment. */
+/** The times that may be in the future. `last_challenged_at` is unique, so limiting it could create duplicates. */
 const AHEAD: readonly string[] = ['banned_until', 'deleted_at', 'not_after', 'last_challenged_at']
 
-/** A column of a staged row `s` in the type of the table here. The past does not lie ahead of `now`. */
+/** SQL for a column of a staged row `s`, in the type of the column here. Past times are limited to `now`. */
 function toColumn({ name, type }: Column, now: Date): RawBuilder<unknown> {
   const value = sql`s.${sql.id(name)}::${sql.raw(type)}`
   if (!type.startsWith('timestamp') || AHEAD.includes(name)) return value
@@ -97,7 +97,7 @@ function toColumn({ name, type }: Column, now: Date): RawBuilder<unknown> {
   return notAfter(value, type.endsWith('with time zone') ? moment : sql`(${moment} AT TIME ZONE 'UTC')`)
 }
 
-/** The columns that a version of supabase/auth lacks get their defaults. Clean-up keeps the users of supabase/auth. */
+/** Columns that a version of supabase/auth lacks get their defaults. Clean-up keeps the imported users. */
 async function upsert(
   trx: Kysely<unknown>,
   { names, kept }: ImportPlaces,
@@ -122,11 +122,11 @@ async function upsert(
 }
 
 /**
- * Holds back users whose email, phone, identity, verified address of an identity, session, factor or passkey belongs to a user
- * who stays here. Also holds back custom providers whose name is taken, and flows of users who are not imported. The owner of the
- * source chooses its ids, so a row could be written over the row of another user here. Emails that users of the source share in
- * capitals are no reason. A user who is held back may keep an address that another user of the source has now, so there are
- * several rounds. Only rows that are to be written stay on the stage.
+ * Holds back users if a user who stays here has the same email, phone, identity, verified address of an identity, session, factor
+ * or passkey. Also holds back custom providers with a name that is taken, and flows of users who are not imported. The owner of
+ * the source chooses its ids, so an import could otherwise overwrite a row of another user here. Emails of users of the source
+ * that differ only in case do not count. A held-back user may keep an address that another user of the source has now, so the
+ * check repeats until it finds nothing. Afterwards the staging tables contain only rows that will be written.
  */
 export async function holdBackDuplicates(trx: Kysely<unknown>, places: ImportPlaces): Promise<readonly Loss[]> {
   const { names, kept } = places
@@ -169,7 +169,7 @@ export async function holdBackDuplicates(trx: Kysely<unknown>, places: ImportPla
   return left
 }
 
-/** SQL of the emails that lead to a user: the own one, and those that a provider has verified. SSO users share theirs. */
+/** SQL for the emails of a user: the own one, and those that a provider has verified. SSO users may share emails. */
 function emailsOf(users: RawBuilder<unknown>, identities: RawBuilder<unknown>): RawBuilder<unknown> {
   return sql`
     SELECT u.id, lower(u.email) AS email FROM ${users} u WHERE u.email <> '' AND NOT u.is_sso_user
@@ -179,9 +179,9 @@ function emailsOf(users: RawBuilder<unknown>, identities: RawBuilder<unknown>): 
 }
 
 /**
- * Holds back flows of other users of this service. A flow is taken only for a user who is imported by this run or an earlier run,
- * and is not held back. Otherwise the operator of the source could get a session of any user here. A flow whose user exists on
- * neither side is no such flow.
+ * Holds back flows of users here who are not imported. A flow is imported only if this run or an earlier run imports its user and
+ * the user is not held back. Otherwise the operator of the source could get a session of any user here. A flow is not held back
+ * if its user exists on neither side.
  */
 async function holdFlows(trx: Kysely<unknown>, places: ImportPlaces): Promise<void> {
   const { names, kept } = places
@@ -198,9 +198,9 @@ async function holdFlows(trx: Kysely<unknown>, places: ImportPlaces): Promise<vo
 }
 
 /**
- * A custom provider says which emails it has verified, and its users sign in as the owners of these emails.
- * The owner of the source chooses the address of the provider, so it is copied only where every user here
- * comes from the source.
+ * Holds back all custom providers if any user here does not come from the source. A custom provider states which emails it has
+ * verified, and its users sign in as the owners of these emails. The owner of the source controls the address of the provider,
+ * and could sign in as any user here.
  */
 async function holdProviders(trx: Kysely<unknown>, places: ImportPlaces): Promise<void> {
   const { kept } = places
@@ -215,8 +215,8 @@ async function holdProviders(trx: Kysely<unknown>, places: ImportPlaces): Promis
 }
 
 /**
- * Leaves behind the flows that wait for a provider and name no user, where users are here who were not taken over. Such a flow
- * ends in a session of any user who returns from the provider, and the source has chosen its state and its verifier.
+ * Leaves out flows that wait for a provider and have no user yet, if any user here was not imported. Such a flow ends with a
+ * session of any user who returns from the provider, but the source has chosen its state and its verifier.
  */
 async function leaveUnnamedFlows(trx: Kysely<unknown>, places: ImportPlaces): Promise<readonly Loss[]> {
   const { kept } = places
@@ -230,7 +230,7 @@ async function leaveUnnamedFlows(trx: Kysely<unknown>, places: ImportPlaces): Pr
   return numAffectedRows === 0n ? [] : [{ what, count: Number(numAffectedRows) }]
 }
 
-/** SQL: whether a user here was imported neither by this run nor by an earlier one. */
+/** Returns SQL for whether a user here was imported neither by this run nor by an earlier one. */
 function hasOtherUsers({ names, kept, record }: ImportPlaces): RawBuilder<unknown> {
   return sql`EXISTS (
     SELECT FROM ${names.id('users')} u WHERE u.deleted_at IS NULL
@@ -238,7 +238,7 @@ function hasOtherUsers({ names, kept, record }: ImportPlaces): RawBuilder<unknow
       AND NOT EXISTS (SELECT FROM ${sql.id(kept, 'changes')} c WHERE c.kind = 'user' AND c.id = u.id))`
 }
 
-/** The columns that lead from staged rows to their user, flow or provider. Claims and tokens go before sessions. */
+/** The columns that lead from staged rows to their owner. Claims and tokens find it through `sessions`, so they come first. */
 const OWNERS = {
   user: {
     users: 'id',
@@ -253,7 +253,7 @@ const OWNERS = {
   provider: { custom_oauth_providers: 'id' },
 } as const
 
-/** Deletes staged rows that are not to be written: unchanged flows and providers, and rows that were held back. */
+/** Deletes staged rows that will not be written: unchanged flows and providers, and rows that were held back. */
 async function dropUnwritten(
   trx: Kysely<unknown>,
   { kept }: ImportPlaces,
@@ -279,7 +279,7 @@ interface Unshared {
   readonly isSame: RawBuilder<unknown>
 }
 
-/** The columns beside addresses that no two users share: the values of a row here as `o`, and of a staged row as `s`. */
+/** The columns, except addresses, that no two users share. `o` is a row here, and `s` is a staged row. */
 const UNSHARED: readonly Unshared[] = [
   ...['confirmation_token', 'recovery_token', 'email_change_token_new', 'email_change_token_current'].map(sharedText),
   sharedText('reauthentication_token'),
@@ -305,7 +305,7 @@ function sharedText(column: string): Unshared {
   }
 }
 
-/** Finds users with a staged row that is a row of another user here. */
+/** Returns SQL for users with a staged row that belongs to another user here. */
 async function listTakenRows(
   trx: Kysely<unknown>,
   { names, kept }: ImportPlaces,

@@ -16,10 +16,7 @@ import { createQuietDeps } from '../../commands/operator-deps.ts'
 import { adoptCommand } from '../commands/adopt.ts'
 import { forgetAdoption, undoAdoption } from '../use-cases/undo-adoption.ts'
 
-/**
- * Leaves of a database what a restore of its schemas `auth` and `public` alone has: triggers go with their
- * functions.
- */
+/** Leaves the database as a restore of only its schemas `auth` and `public` would. Triggers are dropped with their functions. */
 async function restoreInPart({ database }: Restored): Promise<void> {
   await runSql(database.superuserUrl, 'DROP SCHEMA auth_before_trestle, auth_adopting, auth_jobs CASCADE')
 }
@@ -29,7 +26,7 @@ const readSchema = ({ database }: Restored) =>
     db.transaction().execute(async (trx) => [...(await readCatalogue(trx, { schema: 'auth', prefix: '' }))].sort()),
   )
 
-/** The last line that `auth adopt` prints. */
+/** Runs `auth adopt` and returns the last printed line. */
 async function run({ deps }: Restored, ...flags: readonly string[]): Promise<string | undefined> {
   const lines: string[] = []
   const command = adoptCommand(() => createQuietDeps(deps.config), {

@@ -30,17 +30,16 @@ import { type StagingDeps, stageRefreshTokens } from './stage-refresh-tokens.ts'
 import { prepareStaging } from './staging-tables.ts'
 
 export interface AdoptionRun {
-  /** Whether to adopt a version that this release does not know, and where functions seem to take all columns of a table. */
+  /** Whether to ignore an unknown version, and functions that seem to use all columns of a table. */
   readonly force: boolean
-  /** Called with each step that is done. */
   readonly report: (line: string) => void
 }
 
 /**
- * Notes the beginning, unless an earlier run has, makes the tables that need no name of supabase/auth, and
- * the indexes of its tables.
+ * Records the beginning of the adoption, unless an earlier run has done so. Creates the tables with names that supabase/auth does
+ * not use, and the indexes on its tables.
  * @returns the newest migration of supabase/auth
- * @throws Error where the database cannot be adopted
+ * @throws Error if the database cannot be adopted
  */
 export async function beginAdoption(
   target: MigrationTarget,
@@ -52,7 +51,7 @@ export async function beginAdoption(
   const { version, switchedAt } = await underLock(target, async (db) => {
     const found = await findRecord(db, places)
     if (found !== undefined && found.switchedAt !== null) return found
-    // Since an earlier run, the old service may have migrated the database, or a right may have been revoked.
+    // Check again: since an earlier run, the old service may have migrated the database, or a right may have been revoked.
     const { version, doubts } = await requireAdoptable(db, { names, force, role, reach: 'anything' })
     for (const doubt of doubts) report(`look at    ${doubt}`)
     const lost = found === undefined ? await recoverRecord(db, places) : undefined
@@ -65,7 +64,7 @@ export async function beginAdoption(
     return { version, switchedAt: null }
   })
   if (switchedAt !== null) return version
-  // PostgreSQL makes an index without a lock once every open transaction has ended, the transaction of the lock too.
+  // CREATE INDEX CONCURRENTLY waits for every open transaction, so call it after `underLock` has ended.
   await withDatabase(target, async (db) => {
     await createEarlyIndexes(db, places, report)
     await createUserIndexes(db, names, report)
@@ -74,9 +73,9 @@ export async function beginAdoption(
 }
 
 /**
- * Keeps other runs away. The lock belongs to a connection. An index that is made without a lock waits for every open transaction,
- * and one of them would hold the lock.
- * @throws Error while another run is at work
+ * Runs `use` while no other run is at work. A connection holds the lock, not a transaction: CREATE INDEX CONCURRENTLY waits for
+ * every open transaction, so it would also wait for one that holds the lock.
+ * @throws Error if another run is at work
  */
 export function withoutOtherRuns<T>(target: MigrationTarget, use: () => Promise<T>): Promise<T> {
   return withDatabase(target, (db) =>
@@ -92,15 +91,15 @@ export function withoutOtherRuns<T>(target: MigrationTarget, use: () => Promise<
             ...(await listLockOwners(connection, key)),
           ].join('; '),
         )
-      // A server ends a connection some time after the client has closed it. The lock would keep the next run
-      // away until then. With a connection that is lost, the lock is gone.
+      // Release the lock explicitly. PostgreSQL ends a connection some time after the client has closed it, and the lock would
+      // block the next run until then. If the connection is lost, PostgreSQL has already released the lock.
       const unlock = () => sql`SELECT pg_advisory_unlock(${key})`.execute(connection).catch(() => {})
       return use().finally(unlock)
     }),
   )
 }
 
-/** Each change is a transaction of its own, which locks one table that the old service needs. */
+/** Creates the early tables. Each change has its own transaction, which locks one table that the old service needs. */
 async function createEarlyTables(db: Kysely<unknown>, places: AdoptionPlaces): Promise<void> {
   const { names } = places
   await applyEarlyChanges(db, places)
@@ -112,7 +111,7 @@ async function createEarlyTables(db: Kysely<unknown>, places: AdoptionPlaces): P
   await againWhenLocked(() => inGentle(db, (trx) => hideOwnTables(trx, names, replaced)))
 }
 
-/** Everything that may take long, while the old service serves. */
+/** Does all work that may take long, while the old service still serves. */
 export async function prepareSwitch(
   db: Kysely<unknown>,
   deps: StagingDeps,
@@ -125,13 +124,13 @@ export async function prepareSwitch(
   report('the refresh tokens are copied')
 }
 
-/** A change of a listed user waits for the batch that lists them, so a batch takes some ten milliseconds. */
+/** A batch takes a few tens of milliseconds. A change of a listed user waits until the batch that lists the user has ended. */
 const BATCH_ROWS = 500
 
 /**
- * Lists the users of an adopted database in the directory, some at a time. The trigger of the directory lists
- * users who come or change meanwhile, so a listed user stays as they are. No user is locked: one who is
- * deleted meanwhile may stay in the directory until `checkForeignKeys`.
+ * Adds the users of an adopted database to the directory in batches. The trigger of the directory lists users who are added or
+ * changed meanwhile, so users who are already listed are skipped. No user is locked, so a user who is deleted meanwhile may stay
+ * in the directory until `checkForeignKeys`.
  */
 async function fillDirectory(db: Kysely<unknown>, { names }: AdoptionPlaces): Promise<void> {
   if (await isFilled(db, names)) return
@@ -140,7 +139,7 @@ async function fillDirectory(db: Kysely<unknown>, { names }: AdoptionPlaces): Pr
   while (after !== null)
 }
 
-/** Once the directory is filled, a run reads two indexes and no user. */
+/** Returns whether the directory contains all users. The query on a filled directory reads two indexes and no user row. */
 async function isFilled(db: Kysely<unknown>, { id }: Names): Promise<boolean> {
   const { rows } = await sql`
     SELECT FROM ${id('users')} u
@@ -150,7 +149,7 @@ async function isFilled(db: Kysely<unknown>, { id }: Names): Promise<boolean> {
   return rows.length === 0
 }
 
-/** @param after the last user of the batch before; null at the beginning @returns the last of this batch; null for none */
+/** @param after the last user of the previous batch @returns the last user of this batch, or `null` if it is empty */
 function listNext(db: Kysely<unknown>, { id }: Names, after: string | null): Promise<string | null> {
   return inGentle(db, async (trx) => {
     const { rows } = await sql<{ last: string | null }>`
@@ -167,7 +166,7 @@ function listNext(db: Kysely<unknown>, { id }: Names, after: string | null): Pro
   })
 }
 
-/** Lists the emails that several users share, in lower case. */
+/** Lists the emails, in lower case, that several users share. */
 export async function listSharedEmails(db: Kysely<unknown>, { id }: Names): Promise<readonly string[]> {
   const { rows } = await sql<{ email: string }>`
     SELECT lower(email) AS email FROM ${id('users')} WHERE NOT is_sso_user AND email IS NOT NULL
@@ -176,8 +175,8 @@ export async function listSharedEmails(db: Kysely<unknown>, { id }: Names): Prom
 }
 
 /**
- * Makes this service's indexes of users, without a lock. The index of emails, by which users are found, is not unique where
- * several users share an email. It is made last: of indexes that cost the same, PostgreSQL takes the youngest.
+ * Creates this service's indexes on users without locking the table. The email index, by which users are found, is not unique if
+ * users share an email. It is created last, because PostgreSQL prefers the newest of several indexes with equal cost.
  * @param report called with the transactions that an index waits for
  */
 async function createUserIndexes(db: Kysely<unknown>, names: Names, report: (line: string) => void): Promise<void> {
@@ -188,21 +187,21 @@ async function createUserIndexes(db: Kysely<unknown>, names: Names, report: (lin
   await createIndexConcurrently(db, names, index, report)
 }
 
-/** Drops the index of emails by which users are found here, as an undo does. */
+/** Drops the email index of this service, for an undo. */
 export async function dropEmailIndex(trx: Kysely<unknown>, names: Names): Promise<void> {
   await sql`DROP INDEX IF EXISTS ${names.id('users_email_lower_key')}`.execute(trx)
 }
 
 /**
- * Restores the record of a prepared adoption from the state of its tables. The schema of the tables alone may have been restored,
- * such as by `pg_dump --schema=auth`. Then the copies, the triggers and the record are gone, and columns, indexes and tables are
- * there.
- * @returns undefined where nothing is prepared
+ * Restores the record of a prepared adoption from the state of its tables. Only the schema of the tables may have been restored,
+ * for example by `pg_dump --schema=auth`. Then the columns, indexes and tables exist, but the copies, the triggers and the record
+ * are missing.
+ * @returns `undefined` if no adoption is prepared
  */
 export async function recoverRecord(db: Kysely<unknown>, places: AdoptionPlaces): Promise<AdoptionRecord | undefined> {
   if ((await findUnrecorded(db, places.names)) !== 'prepared') return undefined
   const version = await findVersion(db, places.names)
   const changes = await listMadeSince(db, places, version)
-  // Nothing says whether the database had pgcrypto before. Undo leaves it.
+  // It is unknown whether the database had pgcrypto before. With `true`, undo keeps it.
   return { version, changes, switchedAt: null, finishedAt: null, hadPgcrypto: true }
 }

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { prepare, type Restored, restore } from '../../../test/adoption/adopted-app.ts'
 import { runSql } from '../../../test/adoption/restored-database.ts'
 
-/** A session that has been refreshed a hundred times. */
+/** A session that was refreshed a hundred times. */
 const LONG = `
   INSERT INTO auth.sessions (id, user_id, created_at, updated_at)
     SELECT '00000000-0000-4000-8000-00000000000a', id, now(), now() FROM auth.users ORDER BY id LIMIT 1;
@@ -14,7 +14,7 @@ const REFRESH = `
   INSERT INTO auth.refresh_tokens (session_id, user_id, token, parent, revoked, created_at, updated_at)
     SELECT session_id, user_id, 'long-101', 'long-100', false, now(), now() FROM auth.refresh_tokens WHERE token = 'long-100'`
 
-/** Changes at the old service between two runs of `--prepare`, of which a refresh alone is usual. */
+/** Changes at the old service between two runs of `--prepare`. Only the refresh is common. */
 const CHANGES = {
   'a refresh': REFRESH,
   'two refreshes': `${REFRESH}; ${REFRESH.replaceAll('101', '102').replaceAll('100', '101')}`,
@@ -34,7 +34,7 @@ const CHANGES = {
   'a deleted session': "DELETE FROM auth.sessions WHERE id = '00000000-0000-4000-8000-00000000000a'",
 } as const
 
-/** All copies, but for the numbers of those that follow from the key of their session. */
+/** Returns all copies, without the numbers of tokens that are derived from session keys. */
 const listCopies = ({ database }: Restored) =>
   runSql(
     database.superuserUrl,

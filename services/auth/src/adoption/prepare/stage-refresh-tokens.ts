@@ -13,9 +13,9 @@ import {
 } from '../copy/copy-refresh-tokens.ts'
 import { KEYED } from './staging-tables.ts'
 
-/** So few that the numbers of a batch are soon read, and so many that round trips to the database cost little. */
+/** A compromise. A small batch is read quickly, and a large batch needs few round trips to the database. */
 const BATCH_SESSIONS = 300
-/** A session with a key, even if no setting opens it, and its print, which changes with the key or the counter. */
+/** A session with a key, readable or not. `printOf` is a hash that changes with the key or the counter. */
 const hasKey = sql`s.refresh_token_hmac_key IS NOT NULL AND s.refresh_token_counter IS NOT NULL`
 const printOf = sql`hashtextextended(s.refresh_token_hmac_key, s.refresh_token_counter)`
 export interface StagingDeps {
@@ -24,9 +24,9 @@ export interface StagingDeps {
 }
 
 /**
- * Copies the refresh tokens of all sessions, some sessions at a time. A later run continues where this one ended, replays the
- * changes noted since, and corrects the copies of the run before. No row of the old service is locked. A session that changes
- * during its copy is noted, so the next replay copies it again.
+ * Copies the refresh tokens of all sessions in batches. A later run continues where this run ended, copies the sessions again
+ * that have changed since, and corrects wrong copies. Locks no row of the old service. A session that changes during its copy is
+ * noted, so the next replay copies it again.
  */
 export async function stageRefreshTokens(db: Kysely<unknown>, deps: StagingDeps): Promise<void> {
   while (await inLatest(db).execute((trx) => copyNextSessions(trx, deps)));
@@ -34,7 +34,7 @@ export async function stageRefreshTokens(db: Kysely<unknown>, deps: StagingDeps)
   await inLatest(db).execute((trx) => correctCopies(trx, deps))
 }
 
-/** @returns whether there were any */
+/** @returns `true` if there were sessions to copy */
 async function copyNextSessions(trx: Kysely<unknown>, deps: StagingDeps): Promise<boolean> {
   const { names, staging } = deps.places
   const progress = sql.id(staging, 'progress')
@@ -54,15 +54,15 @@ async function copyNextSessions(trx: Kysely<unknown>, deps: StagingDeps): Promis
   return true
 }
 
-/** How many notes of changed sessions wait. */
+/** Counts the notes of changed sessions that are not copied again yet. */
 export async function countChanges(db: Kysely<unknown>, { staging }: AdoptionPlaces): Promise<number> {
   const { rows } = await sql<{ count: string }>`SELECT count(*) AS count FROM ${sql.id(staging, 'changes')}`.execute(db)
   return Number(rows[0]?.count ?? 0)
 }
 
 /**
- * Copies again the sessions that have changed since they were copied, and deletes the copy of a session that is gone.
- * @returns how many there were
+ * Copies sessions again that have changed since their copy, and deletes the copies of deleted sessions.
+ * @returns the number of changed sessions
  */
 export async function replayChanges(trx: Kysely<unknown>, deps: StagingDeps): Promise<number> {
   const { rows } = await sql<{ id: string }>`
@@ -77,11 +77,11 @@ export async function replayChanges(trx: Kysely<unknown>, deps: StagingDeps): Pr
 }
 
 /**
- * Copies the sessions again whose copies differ from the tokens of the old service. A row trigger does not fire on TRUNCATE, or
- * on writes under `session_replication_role = replica`. A token that ended by such a write must not work again. If an earlier
- * run had no encryption key, it skipped the sessions that need the key. Tokens that are derived from the key of their session
- * have the numbers from `first_derived` on. Earlier tokens have the numbers of the old service.
- * @returns whether every session with a key has a token that is derived from the key; false where that is not known
+ * Copies sessions again whose copies differ from the tokens of the old service. Row triggers miss such changes: they do not fire
+ * on TRUNCATE, or on writes under `session_replication_role = replica`. A token that was revoked by such a write must not work
+ * again. An earlier run without the encryption key also skipped the sessions that need it. Tokens derived from the key of their
+ * session have numbers from `first_derived`. All other tokens have the numbers of the old service.
+ * @returns `true` if every session with a key has a token derived from the key, `false` if that is not known
  */
 export async function correctCopies(trx: Kysely<unknown>, deps: StagingDeps): Promise<boolean> {
   if (await areComplete(trx, deps.places)) return true
@@ -113,9 +113,9 @@ export async function correctCopies(trx: Kysely<unknown>, deps: StagingDeps): Pr
 }
 
 /**
- * Whether the copies equal the tokens of the old service, by sums over either table. To join a million tokens takes seconds, in
- * which requests wait, and a sum takes a fraction of it. A token without its session makes the sums differ, and the joins find
- * nothing to copy. The values of revoked tokens are not compared: none of them continues a session.
+ * Compares the copies with the tokens of the old service by sums over both tables. A join over a million tokens takes seconds, in
+ * which requests wait, and a sum takes a fraction of that time. A token without a session makes the sums differ, but the later
+ * joins copy nothing then. The values of revoked tokens are not compared, because they continue no session.
  */
 async function areComplete(trx: Kysely<unknown>, places: AdoptionPlaces): Promise<boolean> {
   const { names, staging } = places
@@ -125,7 +125,7 @@ async function areComplete(trx: Kysely<unknown>, places: AdoptionPlaces): Promis
     count(*), sum(uuid_hash_extended(session_id, id * 2 + CASE WHEN coalesce(revoked, false) THEN 1 ELSE 0 END)),
     sum(hashtextextended(encode(${hash}, 'hex'), id)) FILTER (WHERE revoked IS NOT TRUE)`
   const keys = sql`count(*), sum(uuid_hash_extended(session_id, print))`
-  // Each session with a key has one token that follows from it and is not spent.
+  // Each session with a key has exactly one derived token that is not revoked.
   const keyed = (await haveKeys(trx, places))
     ? sql`SELECT s.id AS session_id, ${printOf} AS print FROM ${names.id('sessions')} s WHERE ${hasKey}`
     : sql`SELECT NULL::uuid AS session_id, 0::bigint AS print WHERE false`
@@ -139,12 +139,12 @@ async function areComplete(trx: Kysely<unknown>, places: AdoptionPlaces): Promis
   return rows[0]?.isComplete === true
 }
 
-/** The number from which copies follow from the keys of sessions. */
+/** Returns the first number of tokens that are derived from the keys of sessions. */
 function firstDerivedOf({ staging }: AdoptionPlaces): RawBuilder<unknown> {
   return sql`(SELECT first_derived FROM ${sql.id(staging, 'progress')})`
 }
 
-/** Copies the tokens of changed sessions. The old service goes on numbering its tokens, and the copies have its numbers. */
+/** Copies the tokens of changed sessions. The copies keep the numbers of the old service. */
 async function copySessions(
   trx: Kysely<unknown>,
   { places, encryptionKeys }: StagingDeps,
@@ -162,13 +162,13 @@ async function copySessions(
   }
   for (let start = 0; start < sessions.length; start += BATCH_SESSIONS) {
     const ids = sessions.slice(start, start + BATCH_SESSIONS)
-    // Before the tokens: a key that changes in between is then seen to differ.
+    // Copy the key prints before the tokens. If a key changes in between, the next comparison detects the difference.
     await copyKeyPrints(trx, { places, hasKeys: copy.hasKeys, ids })
     await updateCopies(trx, copy, ids)
   }
 }
 
-/** Whether sessions have the columns from which tokens of the second form follow. Older versions lack them until the switch. */
+/** Whether sessions have the columns of derived tokens. Older versions lack the columns until the switch. */
 async function haveKeys(trx: Kysely<unknown>, { names }: AdoptionPlaces): Promise<boolean> {
   return (await readColumns(trx, names.schema, 'sessions')).has('refresh_token_hmac_key')
 }
@@ -189,23 +189,23 @@ async function copyKeyPrints(
       WHERE s.id = ANY (${ids}::uuid[]) AND ${hasKey}`.execute(trx)
 }
 
-/** A comparison of the tokens of a session with their copies. */
+/** The differences between the tokens of a session and their copies. */
 interface Difference {
   readonly id: string
-  /** Whether all copies must be made again. */
+  /** Whether all tokens of the session must be copied again. */
   readonly isWhole: boolean
-  /** The numbers of copies of tokens that were spent since. */
+  /** The numbers of copied tokens that have been revoked since. */
   readonly spent: readonly string[]
   /** The numbers of new tokens. */
   readonly added: readonly string[]
 }
 
 /**
- * Brings the copies of the refresh tokens of sessions up to date. Users may have made a million tokens in one session, and go on
- * refreshing it. To copy them all takes many seconds, in which requests wait during a switch. So only the effects of a refresh
- * are copied: spent tokens, and new ones. If anything else has changed, all tokens of the session are copied again.
- * @param firstDerived the number from which copies follow from the keys of sessions
- * @param ids at most a few hundred: each is looked up alone
+ * Updates the copies of the refresh tokens of sessions. A session may have a million tokens and may still be refreshed. Copying
+ * all of them takes many seconds, during which requests wait for the switch. So only the effects of a refresh are copied: revoked
+ * tokens and new tokens. If anything else has changed, all tokens of the session are copied again.
+ * @param firstDerived the first number of tokens that are derived from the keys of sessions
+ * @param ids at most a few hundred, because each is looked up separately
  */
 async function updateCopies(
   trx: Kysely<unknown>,
@@ -225,7 +225,7 @@ async function updateCopies(
   const { old, own, sessions, firstDerived } = copy
   const goOn = kept.map(({ id }) => id)
   const numbers = (of: 'spent' | 'added') => sql`${kept.flatMap((each) => each[of])}::bigint[]`
-  // SQL may have moved a token here from another session, whose copy has its number.
+  // An application may have moved a token by SQL from another session. The copy of that session then has the same number.
   await sql`
     DELETE FROM ${own} WHERE id = ANY (${numbers('added')}) OR id = ANY (ARRAY (
       SELECT t.id FROM unnest(${goOn}::uuid[]) i (id)
@@ -250,8 +250,8 @@ async function updateCopies(
 }
 
 /**
- * Compares the tokens of sessions with their copies. The value of a spent token is not compared, since it continues nothing. A
- * new token that has a lower number than a copy, because it was committed later, would come behind it in the chain.
+ * Compares the tokens of sessions with their copies, without the values of revoked tokens, which continue no session. A new token
+ * with a lower number than a copy was committed later. The session is copied again then, because of the order of the chain.
  */
 async function findDifferences(
   trx: Kysely<unknown>,

@@ -8,25 +8,24 @@ import { inGentle } from '../adoption-locks.ts'
 import type { AdoptionPlaces } from '../adoption-record.ts'
 import { ID_GAP, lastNumber } from '../copy/copy-refresh-tokens.ts'
 
-/** The tables whose changes are noted, each with its column for the id of the session. */
+/** The tables whose changes are noted, each with the column that contains the session id. */
 const WATCHED = [
   { table: 'refresh_tokens', column: 'session_id' },
   { table: 'sessions', column: 'id' },
 ] as const
 type Watched = (typeof WATCHED)[number]
 
-/** The sessions from whose key a token follows, with what `printOf` made of the key when it was copied. */
+/** The table of sessions with a derived token. It stores the `printOf` of each key at the time of its copy. */
 export const KEYED = 'keyed_sessions'
 
-/** The tables in the schema of copies, which exist until the switch. */
+/** The tables in the schema of copies. They exist until the switch. */
 const STAGED_TABLES = ['refresh_tokens', 'changes', 'progress', KEYED] as const
-/** The functions of the triggers that note changed sessions, in the schema of copies. */
+/** The trigger functions that note changed sessions, in the schema of copies. */
 const STAGING_FUNCTIONS = WATCHED.map(({ table }) => `note_${table}()`)
 
 /**
- * Makes the table of refresh tokens beside the table of supabase/auth, and triggers that note each session
- * that changes from now on. Each trigger is a transaction of its own. Does nothing that an earlier run has
- * done.
+ * Creates the new table of refresh tokens next to the table of supabase/auth, and triggers that note each later change of a
+ * session. Each trigger is created in its own transaction. Skips everything that an earlier run has done.
  */
 export async function prepareStaging(db: Kysely<unknown>, places: AdoptionPlaces): Promise<void> {
   if (!(await hasRelation(db, places.staging, 'refresh_tokens')))
@@ -40,8 +39,8 @@ export async function prepareStaging(db: Kysely<unknown>, places: AdoptionPlaces
 }
 
 /**
- * The table has no foreign keys, whose checks would lock sessions. A publication FOR ALL TABLES forbids to update a table
- * without a primary key.
+ * Creates the tables. The table of tokens has no foreign keys, because their checks would lock sessions. It has a primary key,
+ * because a publication FOR ALL TABLES forbids updates without one.
  */
 async function createTables(trx: Kysely<unknown>, { names, staging }: AdoptionPlaces): Promise<void> {
   const id = (name: string) => (name.startsWith('refresh_tokens') ? sql.id(staging, name) : names.id(name))
@@ -75,8 +74,8 @@ async function hasTrigger(
 }
 
 /**
- * Waits for transactions that write to the table. The trigger has the rights of its owner, so changes of sessions by every role
- * are noted.
+ * Creates a trigger. Waits for transactions that write to the table. The function runs with the rights of its owner, so changes
+ * by every role are noted.
  */
 async function createTrigger(
   trx: Kysely<unknown>,
@@ -100,14 +99,14 @@ async function createTrigger(
     FOR EACH ROW EXECUTE FUNCTION ${note}()`.execute(trx)
 }
 
-/** Removes the triggers of `prepareStaging`. */
+/** Drops the triggers of `prepareStaging`. */
 export async function dropTriggers(trx: Kysely<unknown>, { names }: AdoptionPlaces): Promise<void> {
   for (const { table } of WATCHED)
     await sql`DROP TRIGGER IF EXISTS ${sql.id(NOTING_TRIGGER)} ON ${names.id(table)}`.execute(trx)
 }
 
 /**
- * Drops the staging tables of an adoption with their schema, as `dropSchema` does. The triggers must be gone.
+ * Drops the staging tables of an adoption and their schema, like `dropSchema`. The triggers must be dropped before.
  * @throws DatabaseError (2BP01)
  */
 export async function dropStaging(trx: Kysely<unknown>, { staging }: Pick<AdoptionPlaces, 'staging'>): Promise<void> {

@@ -6,23 +6,23 @@ import { inGentle } from '../adoption-locks.ts'
 import { placesOf } from '../adoption-record.ts'
 import { addGainedColumns, type GainingTable } from '../changes/added-columns.ts'
 
-/** A trigger of others on a table that gets columns. */
+/** A trigger of another program on a table that gets new columns. */
 export interface Trigger {
   readonly name: string
-  /** The function of the trigger, as `regprocedure` writes it. */
+  /** The trigger's function in the format of `regprocedure`. */
   readonly function: string
-  /** The kind, as in `pg_trigger`. */
+  /** The kind of the trigger, as in `pg_trigger`. */
   readonly tgtype: number
   readonly isAlways: boolean
 }
 
-/** A function in SQL that names a table that gets columns. */
+/** A function in SQL that uses a table that gets new columns. */
 export interface SqlFunction {
-  /** The name, as `regprocedure` writes it. */
+  /** The name in the format of `regprocedure`. */
   readonly name: string
-  /** The search path under which PostgreSQL parses its body, unless it has its own. */
+  /** The search path with which PostgreSQL parses the body, unless the function sets its own. */
   readonly path: string
-  /** The statement that makes a copy of it. */
+  /** The statement that creates a copy of the function. */
   readonly copy: string
 }
 
@@ -35,20 +35,20 @@ export interface Subjects {
 }
 
 /**
- * Whether an event of the triggers, or a function, works on the table without the columns of this service and with them. A step
- * that fails without them is not tried with them.
+ * The result of one step of a trial, before and after the table gets the columns of this service. A step is an event of triggers
+ * or a function. A step that fails before is not tried after.
  */
 export interface Outcome {
   readonly of: TrialEvent | SqlFunction
-  /** The error of the table as it is. */
+  /** The error before the table gets the columns of this service. */
   readonly before: Failure | undefined
-  /** The error of the table with the columns of this service. */
+  /** The error after the table gets the columns of this service. */
   readonly after: Failure | undefined
 }
 
 export interface Failure {
   readonly message: string
-  /** Whether a statement took too long. */
+  /** Whether a statement exceeded its time limit. */
   readonly isTimeout: boolean
 }
 
@@ -58,15 +58,15 @@ interface Attempt {
   readonly statements: readonly RawBuilder<unknown>[]
 }
 
-/** How long each statement may take while requests of the old service wait for the table, in milliseconds. */
+/** The time limit of each statement in milliseconds. Requests of the old service wait for the table meanwhile. */
 const STATEMENT_MS = 500
 const TIMED_OUT = '57014'
 
 /**
- * Makes the same writes, and copies of functions, on a table before and after it has the columns of this service, and takes
- * everything back. No request of the old service reads the table meanwhile. One of its rows may be written: no other transaction
- * has locked it then.
- * @param alone the only trigger that fires; by default all do
+ * Runs the same writes and copies of functions on a table before and after it gets the columns of this service, and rolls
+ * everything back. Meanwhile no request of the old service can read the table. The trial may also write an existing row, because
+ * the table lock ensures that no other transaction has locked it.
+ * @param alone the only trigger that fires. By default, all triggers fire
  */
 export function runTrial(
   db: Kysely<unknown>,
@@ -81,7 +81,7 @@ export function runTrial(
       db,
       async (trx) => {
         await sql`SET LOCAL check_function_bodies = on`.execute(trx)
-        // PL/pgSQL would go on with the columns that it has found before.
+        // Otherwise PL/pgSQL would use cached plans with the old columns.
         await sql`DISCARD PLANS`.execute(trx)
         await sql`LOCK TABLE ${place} IN ACCESS EXCLUSIVE MODE`.execute(trx)
         await sql`SAVEPOINT trial`.execute(trx)
@@ -123,10 +123,10 @@ async function leaveAlone(
 }
 
 /**
- * Makes an attempt and takes it back. Its statements are sent together, since requests of the old service wait
- * meanwhile. Deferred constraints, which would be checked by a commit, are checked at its end.
- * @returns why it failed; undefined where it did not
- * @throws Error where a lock was not granted, or the connection is lost
+ * Runs an attempt and rolls it back. Sends all statements together, because requests of the old service wait meanwhile. At the
+ * end of the attempt, checks deferred constraints, which a commit would check.
+ * @returns the reason for a failure, or `undefined` if the attempt succeeded
+ * @throws Error if a lock was not granted or the connection is lost
  */
 async function findError(trx: Kysely<unknown>, { path, statements }: Attempt): Promise<Failure | undefined> {
   const all = [
@@ -156,20 +156,20 @@ interface TrialPlace {
   readonly table: GainingTable
 }
 
-/** The writes of one savepoint. */
+/** The statements that run in one savepoint. */
 interface TrialStep {
-  /** The kind of statement, for the message of a failure. */
+  /** The kind of statement, for the error message. */
   readonly event: TrialEvent
   readonly statements: readonly RawBuilder<unknown>[]
 }
 
-/** Values of a row by column, as SQL. */
+/** Values of a row by column, as SQL expressions. */
 type Values = Readonly<Record<string, string>>
 
-/** The id of all rows of a trial, which no row has. */
+/** The id of all trial rows. No real row has it. */
 const ID = "'7e57ab1e-0000-4000-8000-7e57ab1e0000'"
 const NOW = 'pg_catalog.now()'
-/** A row of each table as supabase/auth makes it. An older version lacks some of the columns. */
+/** A row of each table, as supabase/auth inserts it. Older versions lack some of the columns. */
 const ROWS: Readonly<Record<GainingTable, Values>> = {
   users: {
     instance_id: "'00000000-0000-0000-0000-000000000000'",
@@ -216,7 +216,7 @@ const ROWS: Readonly<Record<GainingTable, Values>> = {
   },
 }
 
-/** The rows that a row of a table refers to, parents first. No row of the old service is locked for it. */
+/** The tables to which a row refers, parents first. New parents are inserted, so that no existing row is locked. */
 const PARENTS: Readonly<Record<GainingTable, readonly GainingTable[]>> = {
   users: [],
   identities: ['users'],
@@ -225,7 +225,7 @@ const PARENTS: Readonly<Record<GainingTable, readonly GainingTable[]>> = {
   mfa_amr_claims: ['users', 'sessions'],
 }
 
-/** Changes of a row, one after the other: a trigger may wait for a column that changes. */
+/** Changes of a row, made one after the other, because a trigger may fire only when one column changes. */
 const CHANGES: Readonly<Record<GainingTable, readonly Values[]>> = {
   users: [
     { last_sign_in_at: NOW, email_confirmed_at: NOW, updated_at: NOW },
@@ -247,14 +247,14 @@ const CHANGES: Readonly<Record<GainingTable, readonly Values[]>> = {
   mfa_factors: [{ status: "'verified'", friendly_name: "'changed'", updated_at: NOW }],
   mfa_amr_claims: [{ updated_at: NOW }],
 }
-/** A change of a row of the old service, as a sign-in makes it. */
+/** A change of an existing row, as a sign-in of the old service makes it. */
 const TOUCHED: Values = { last_sign_in_at: NOW, updated_at: NOW }
 
 /**
- * Writes that fire the triggers of a table, as the old service writes. They are of no row, which fires triggers for statements,
- * of a row of the table, and of a new row. An UPDATE names all columns, since a trigger may be for some of them. Every name has
- * its schema, because the search path is that of the old service.
- * @param tgtypes the kinds of the triggers that are tried (`pg_trigger.tgtype`)
+ * Returns writes that fire the triggers of a table, like writes of the old service. Some affect no row, which fires statement
+ * triggers. Others affect an existing row or a new row. An UPDATE sets all columns, because a trigger may fire only for some of
+ * them. Every name has its schema, because the search path is that of the old service.
+ * @param tgtypes the kinds of the tested triggers (`pg_trigger.tgtype`)
  */
 async function listTrialSteps(
   db: QueryExecutorProvider,
@@ -294,13 +294,13 @@ function insertRow({ schema, table }: TrialPlace, columns: readonly string[]): R
     VALUES (${sql.join(written.map((column) => newValue(ROWS[table], column)))})`
 }
 
-/** The new value of a column, which stays as it is where no value is named. */
+/** Returns the new value of a column. A column without a given value keeps its value. */
 function newValue(values: Values, column: string): RawBuilder<unknown> {
   const value = values[column]
   return value === undefined ? sql.id(column) : sql.raw(value)
 }
 
-/** The columns that a statement may write. */
+/** Returns the columns that a statement may write. */
 async function listWritable(db: QueryExecutorProvider, schema: string, table: string): Promise<readonly string[]> {
   const { rows } = await sql<{ name: string }>`
     SELECT attname AS name FROM pg_attribute

@@ -4,7 +4,7 @@ import { prepare, type Restored, restore } from '../../../test/adoption/adopted-
 import { runSql } from '../../../test/adoption/restored-database.ts'
 import { checkAdoption } from '../use-cases/check-adoption.ts'
 
-/** Restores a database with a role that may do nothing but make objects in `public`, and that notes who runs its code. */
+/** Restores a database with a role that may only create objects in `public`. The role's code notes who runs it. */
 async function restoreWithStranger() {
   const restored = await restore('v2.196.0')
   const { superuserUrl } = restored.database

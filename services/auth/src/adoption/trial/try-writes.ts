@@ -6,13 +6,13 @@ import { gaining, listGaining } from '../changes/added-columns.ts'
 import { type Failure, type Outcome, runTrial, type SqlFunction, type Subjects, type Trigger } from './run-trial.ts'
 
 interface Trial {
-  /** Triggers that fail once their table has the columns of this service, and each write of the old service with them. */
+  /** Triggers that fail after their table gets the columns of this service. Each write of the old service would then fail too. */
   readonly triggers: readonly string[]
-  /** Functions that fail then. */
+  /** Functions that fail after the table gets the columns. */
   readonly functions: readonly string[]
-  /** Triggers and functions that could not be tried. */
+  /** Triggers and functions that could not be tested. */
   readonly doubts: readonly string[]
-  /** The functions that PostgreSQL has judged, so that their texts say nothing more. */
+  /** Functions that PostgreSQL has checked, so that their text need not be searched. */
   readonly judged: readonly JudgedFunction[]
 }
 
@@ -22,19 +22,19 @@ export interface JudgedFunction {
   readonly table: string
 }
 
-/** Whether triggers may run that can act outside of the transaction, which is taken back. */
+/** Whether triggers may run that can have effects outside the transaction. A rollback does not revert such effects. */
 export type TrialReach = 'anything' | 'nothing outside'
 
 export const UNTRIED: Trial = { triggers: [], functions: [], doubts: [], judged: [] }
-/** Extensions whose functions act outside of the transaction, even if it rolls back. */
+/** Extensions whose functions have effects outside the transaction, even after a rollback. */
 const OUTWARD = ['dblink', 'http', 'wrappers']
-/** A trigger may raise any text. */
+/** A limit, because a trigger may raise an error with any text. */
 const WORDS_MAX = 200
 
 /**
- * Adds the columns of this service to each table that gets some. Runs the triggers of others on it, parses their functions that
- * name it, and rolls back. The text of a function does not reveal its use of a row. A function that fails on the present table
- * cannot be judged. A table without triggers and functions of others is not locked.
+ * Adds the columns of this service to each table that needs them, runs the triggers of other programs, parses their functions,
+ * and rolls back. The text of a function does not show how it uses a row. A function that fails on the present table cannot be
+ * judged. Tables without such triggers and functions are not locked.
  */
 export async function tryWrites(db: Kysely<unknown>, names: Names, reach: TrialReach): Promise<Trial> {
   const { path } = await listOpenTriggers(db, names)
@@ -69,7 +69,7 @@ function inOne(trials: readonly Trial[]): Trial {
   }
 }
 
-/** Tries all triggers together, as they fire. Where that fails, each is tried alone, so that each that fails is named. */
+/** Tests all triggers together, as they fire in practice. If that fails, tests each trigger alone to find those that fail. */
 async function tryTable(db: Kysely<unknown>, names: Names, subjects: Subjects): Promise<Trial> {
   const place = `${names.schema}.${subjects.table}`
   const together = await runTrial(db, names, subjects)
@@ -103,7 +103,7 @@ function doubt(line: string): Trial {
   return { ...UNTRIED, doubts: [line] }
 }
 
-/** @param failed the failure while all triggers fire */
+/** @param failed the failure with all triggers */
 function judgeTrigger(
   { place, table }: { readonly place: string; readonly table: string },
   trigger: Trigger,
@@ -126,7 +126,7 @@ function isFailure(error: Failure | undefined): boolean {
   return error !== undefined && !error.isTimeout
 }
 
-/** The words of PostgreSQL without the value that they end with, such as a row with the hash of a password. */
+/** Returns PostgreSQL's error message without the value at its end, which may be a row with a password hash. */
 function wordsOf(error: Failure | undefined): string {
   return (error?.message ?? '').replace(/: ".*$/s, '').slice(0, WORDS_MAX)
 }
@@ -172,7 +172,7 @@ async function findHindrance(db: QueryExecutorProvider, reach: TrialReach): Prom
   return { triggers: reach === 'anything' || outward === null ? undefined : reason, functions: undefined }
 }
 
-/** The triggers of others that fire when the old service writes. */
+/** Returns the triggers of other programs that fire on writes of the old service. */
 async function listTriggers(db: QueryExecutorProvider, names: Names, table: string): Promise<readonly Trigger[]> {
   const { rows } = await sql<Trigger>`
     SELECT tgname::text AS name, format('%s', tgfoid::regprocedure) AS "function", tgtype::int AS tgtype, tgenabled = 'A' AS "isAlways"
@@ -181,16 +181,16 @@ async function listTriggers(db: QueryExecutorProvider, names: Names, table: stri
   return rows
 }
 
-/** The functions in SQL that a trial parses on a table, and those that it leaves alone. */
+/** The functions in SQL that a trial parses on a table, and those that it does not parse. */
 interface SqlFunctions {
   readonly tried: readonly SqlFunction[]
-  /** The others, by the role that could have code of its own run as PostgreSQL parses them. */
+  /** The functions that are not parsed, grouped by the role whose code PostgreSQL could run during parsing. */
   readonly untried: readonly UntriedFunctions[]
 }
 
 interface UntriedFunctions {
   readonly role: string
-  /** The names, as `regprocedure` writes them. */
+  /** The names in the format of `regprocedure`. */
   readonly names: readonly string[]
 }
 
@@ -200,12 +200,12 @@ interface Found extends SqlFunction {
 
 /**
  * Finds the functions in SQL that name a table, take a row of it or return one. PostgreSQL parses the body when such a function
- * is made, unless its callers define its result.
+ * is created, unless its callers define its result.
  *
- * Parsing a body may run code with the rights of the parsing role. The input of a type checks its domains, which are conditions
- * of their owner. So a function is tried only if no stranger owns it, and none could have made an operator, a function or a type
- * in its path. A role is no stranger if it may make triggers on the table, owns the function of such a trigger, or may act as the
- * owner of the table. Its code runs with these rights anyway.
+ * Parsing a body may run code with the rights of the parsing role. For example, the input of a type checks its domains, whose
+ * conditions are code of their owner. So a function is tested only if no untrusted role owns it or could have created an
+ * operator, a function or a type in its search path. A role is trusted if it may create triggers on the table, owns the function
+ * of such a trigger, or may act as the owner of the table. Its code runs with the owner's rights in any case.
  */
 async function listSqlFunctions(db: QueryExecutorProvider, names: Names, table: string): Promise<SqlFunctions> {
   const { rows } = await sql<Found>`

@@ -13,11 +13,11 @@ const trigger = (name: string, body: string) => `
 const routine = (head: string, body: string) =>
   `CREATE FUNCTION public.${head} LANGUAGE plpgsql AS $$ DECLARE r auth.users%rowtype; n bigint; BEGIN ${body}; END $$`
 
-/** A function that returns all columns of a table. */
+/** Returns a function that returns all columns of a table. */
 const query = (name: string, statement: string) =>
   routine(`${name}() RETURNS TABLE (a uuid)`, `return query ${statement}`)
 
-/** Each fails once the table has more columns, and PostgreSQL does not say so before it runs. */
+/** Each of these functions fails if the table gets more columns. PostgreSQL detects this only when the function runs. */
 const WRITERS = [
   routine('all_rows() RETURNS void', 'insert into public.history select distinct u.* from auth.users u'),
   routine('argument(u auth.users) RETURNS void', 'insert into public.history select u.*'),
@@ -50,7 +50,7 @@ const WRITERS = [
   'CREATE FUNCTION public.records() RETURNS SETOF record LANGUAGE sql AS $$ select * from auth.sessions $$',
 ]
 
-/** The same forms in SQL, whose functions PostgreSQL parses when they are made. */
+/** The same forms in SQL. PostgreSQL parses these functions when they are created. */
 const IN_SQL = Object.entries({
   by_table_name: 'select auth.users.* from auth.users',
   by_distinct: 'select distinct on (id) * from auth.users',
@@ -64,7 +64,7 @@ const IN_SQL = Object.entries({
 const PARSED =
   'CREATE FUNCTION public.parsed() RETURNS SETOF auth.users LANGUAGE sql BEGIN ATOMIC select * from auth.users; END'
 
-/** None of them minds more columns. */
+/** More columns do not affect any of these functions. */
 const OTHERS = [
   trigger('as_json', 'insert into public.log values (to_jsonb(new.*)), (row_to_json(old.*)::jsonb)'),
   trigger('by_name', 'insert into public.log (document) values (to_jsonb(new.id))'),
@@ -85,7 +85,7 @@ const OTHERS = [
   'CREATE RULE kept AS ON UPDATE TO auth.mfa_factors DO ALSO INSERT INTO public.factors SELECT new.*',
 ]
 
-/** They may take the columns of a table of ours. */
+/** These functions may take the columns of a table of this service. */
 const DOUBTFUL = [
   query('joined', 'select p.* from public.log p join auth.users u on true'),
   routine('looped() RETURNS SETOF public.history', 'for r in select * from auth.users loop return next r; end loop'),
@@ -282,7 +282,7 @@ it('what returns rows counts where they have another type, and is unsure where i
   expect(judge({ returnsSet: true }, 'select * from auth.users')).toEqual([])
 })
 
-/** Each makes a pattern that goes back look at the rest of the text from each place. */
+/** Each of these texts makes a backtracking pattern read the rest of the text again from every position. */
 const HOSTILE = [
   'users a ',
   'a.* users a ',
@@ -316,6 +316,6 @@ const HOSTILE = [
 
 it.each(HOSTILE)('a text of a megabyte that repeats %j is read to its end', (repeated) => {
   const text = `insert into h select * from ${repeated.repeat(1_000_000 / repeated.length)}`
-  // A pattern that goes back takes hours: the test would run out of its time.
+  // A backtracking pattern would take hours, so the test would time out.
   expect(findTakenTables({ text, isSql: true, sources: [named] }).size).toBeLessThanOrEqual(1)
 })

@@ -6,9 +6,9 @@ import { gaining } from '../changes/added-columns.ts'
 import type { JudgedFunction } from './try-writes.ts'
 
 /**
- * Lists the columns of others whose type is the row of a table that gets columns, also within an array, a domain or another type.
- * PostgreSQL refuses to change such a table.
- * @returns a line for each, with advice
+ * Lists columns of other tables whose type is the row type of a table that gets new columns, also within an array, a domain or
+ * another type. PostgreSQL refuses to change such a table.
+ * @returns a line with advice for each column
  */
 export async function listRowColumns(
   db: QueryExecutorProvider,
@@ -33,14 +33,14 @@ export async function listRowColumns(
 }
 
 /**
- * How long the texts of functions may be in all, in characters. Anybody may make functions, and the time to read
- * them grows with their texts: these take less than a second.
+ * The limit of the total length of function texts, in characters. Anybody may create functions, and the time to read them grows
+ * with their length. Texts within this limit take less than a second.
  */
 const TEXTS_MAX = 1_048_576
 
 /**
- * The ways in which functions get rows of a table that gets columns: by its name, as the transition tables of a trigger, as `new`
- * and `old`, or as a parameter.
+ * Returns the ways in which functions get rows of a table that gets new columns: by its name, by the transition tables of a
+ * trigger, as `new` and `old`, or as a parameter.
  */
 const sources = (schema: string): RawBuilder<unknown> => sql`
   source AS (
@@ -56,17 +56,17 @@ const sources = (schema: string): RawBuilder<unknown> => sql`
     UNION SELECT f.oid, m.name, 'argument', '', false, false FROM gaining m JOIN pg_type r ON r.oid = m.reltype
       JOIN pg_proc f ON r.oid = ANY (f.proargtypes) OR r.typarray = ANY (f.proargtypes))`
 
-/** Functions whose texts take all columns of a table: a line for each, with advice. */
+/** Functions whose text uses all columns of a table. Each has a line with advice. */
 interface RowWriters {
   readonly sure: readonly string[]
-  /** Functions that may take the columns of another table. */
+  /** Functions that may use the columns of another table instead. */
   readonly unsure: readonly string[]
 }
 
 /**
- * Lists the functions of others whose text looks as if they failed once a table has columns of this service. PostgreSQL does not
- * say so before they run. Such a function may behave differently.
- * @param judged the functions about which PostgreSQL has said more than their texts do
+ * Lists functions of other programs that would probably fail after a table gets the columns of this service, by their text.
+ * PostgreSQL detects this only when they run. The result is a guess, because a function may behave differently.
+ * @param judged the functions that PostgreSQL has already checked
  */
 export async function listRowWriters(
   db: QueryExecutorProvider,
@@ -121,61 +121,61 @@ function describeUnread(schema: string, names: readonly string[]): readonly stri
   ]
 }
 
-/** The rows that a function may take all columns of, and how its text has them. */
+/** Rows of which a function may take all columns, and how its text refers to them. */
 export interface RowSource {
-  /** The table that gets columns. */
+  /** The table that gets new columns. */
   readonly table: string
   /**
-   * `name`: by the name of the table, or of the rows that a trigger for statements has of it; `trigger`: as
-   * `new` and `old`; `argument`: as a parameter, which may be a list of them.
+   * How the text refers to the rows. `name`: by the name of the table or of a transition table. `trigger`: as `new` and `old`.
+   * `argument`: as a parameter, which may be a list of rows.
    */
   readonly as: 'name' | 'trigger' | 'argument'
   /** The name in the text. */
   readonly word: string
-  /** Whether the function returns rows of another type than the row of the table. */
+  /** Whether the function returns rows of another type than the row type of the table. */
   readonly returnsOthers: boolean
-  /** Whether it returns many of them. */
+  /** Whether the function returns a set of such rows. */
   readonly returnsSet: boolean
 }
 
-/** A function whose body PostgreSQL parses at each call. */
+/** A function whose body PostgreSQL parses only when it is called. */
 interface FunctionText {
   readonly text: string
   readonly isSql: boolean
   readonly sources: readonly RowSource[]
 }
 
-/** A character of a word, as PostgreSQL takes names, and the two ends of a word. */
+/** Patterns for a letter of a PostgreSQL name and for both ends of a word. */
 const LETTER = String.raw`[\p{L}\p{N}_]`
 const BEGIN = `(?<!${LETTER})`
 const END = `(?!${LETTER})`
-/** The patterns below read a text in lower case, with one space in place of several. */
+/** The patterns below match text in lower case in which each group of spaces is one space. */
 const build = (pattern: string, flags = '') => new RegExp(pattern, `u${flags}`)
 
 /**
- * Comments, which may name anything, and texts in quotes, which may have the signs of a comment. Text without an end mark is no
- * comment.
+ * Comments and quoted texts. Comments may contain any name, and quoted texts may contain comment signs. Quoted text without an
+ * end does not match.
  */
 const COMMENTS = /\be'(?:[^'\\]|\\.|'')*'|'[^']*'|--[^\n]*|\/\*.*?(\*\/|$)/gis
 const LINE_COMMENTS = /--[^\n]*/g
 const SPACES = /\s+/gu
-/** Other uses of the word than `TABLE name` in place of `SELECT * FROM name`. */
+/** Uses of the word `table` other than `TABLE name`, the short form of `SELECT * FROM name`. */
 const OTHER_TABLES = build(`${BEGIN}(?:drop|alter|lock|create|truncate|temp|temporary|unlogged|on) table${END}`, 'g')
-/** All columns of one thing that is read. */
+/** All columns of one row source, such as `a.*`. */
 const SOME_COLUMNS = String.raw`\. ?\*`
-/** A row as a list of its columns, or one of a list of rows: `(us[1]).*`. */
+/** All columns of a row, or of one row of a list: `(us[1]).*`. */
 const ROW = String.raw`(?:${BEGIN}${LETTER}+"?|\$[0-9]+)(?: ?\[[^[\]]*\])? ?\)? ?${SOME_COLUMNS}`
-/** A function of a row, such as `to_jsonb(new.*)`, which takes any number of columns. */
+/** A function call with a row, such as `to_jsonb(new.*)`, which accepts any number of columns. */
 const CALLS = build(String.raw`${BEGIN}(?!(?:values|select)${END})${LETTER}+ ?\( ?\(? ?${ROW} ?\)`, 'g')
-/** The list of columns that UPDATE sets, from `row(…)`, which is no function of a row there. */
+/** A list of columns that UPDATE sets from `row(…)`. Here `row` is not a function with a row as its argument. */
 const SET_ROW = build(String.raw`((?:${BEGIN}set|,) ?\([^()]*\) ?= ?)row ?\(`, 'g')
-/** The table that a statement writes, or the variables that it fills, which are no source of columns. */
+/** The table that a statement writes, or the variables that it fills. Its columns are not read. */
 const TARGETS = build(String.raw`${BEGIN}(?:into|update) (?:"?${LETTER}+"? ?\. ?)?"?${LETTER}+"?`, 'g')
-/** The sign or the word by which a statement takes all columns. */
+/** The sign or word by which a statement takes all columns. */
 const ANY_ALL = /[*]|table/
-/** The statements that need as many columns as before. UPDATE does where it sets a list of columns. */
+/** Statements that need a fixed number of columns. UPDATE needs it if it sets a list of columns. */
 const WRITE = build(String.raw`${BEGIN}(?:(?:insert|merge) into${END}|set ?\([^()]*\) ?= ?\()`)
-/** The same where UPDATE sets other columns before. */
+/** The same for an UPDATE that sets other columns before the list. */
 const LATER_LIST = build(String.raw`, ?\([^()]*\) ?= ?\(`)
 const SET = build(`${BEGIN}set${END}`)
 const RETURN = build(`${BEGIN}return query${END}`)
@@ -186,21 +186,21 @@ const ALL_COLUMNS = build(
 )
 const COLUMNS_OF_ONE = build(SOME_COLUMNS)
 const ANY_ROW = build(ROW)
-/** The row of the table in its triggers. */
+/** All columns of the table's row in its triggers. */
 const TRIGGER_ROW = build(String.raw`(?:${BEGIN}(?:new|old)${END}|\$[0-9]+) ?\)? ?${SOME_COLUMNS}`)
-/** The variables whose lists of rows are read. */
+/** Variables whose lists of rows are unnested. */
 const UNNESTED = build(String.raw`${BEGIN}unnest ?\( ?"?(${LETTER}+)"? ?\)`, 'g')
-/** A statement that needs as many columns on both of its sides. */
+/** Statements that need the same number of columns on both sides. */
 const COMBINE = build(`${BEGIN}(?:union|except|intersect)${END}`)
-/** The words before the name of a table in a query, which a variable of its type cannot have as its name. */
+/** The words before a table name in a query. A variable of the table's type cannot have these names. */
 const READERS = '(?:from|join|only|table|update|into|using)'
-/** All columns of a thing, by its name. */
+/** All columns of a named row source. */
 const NAMED_ROWS = build(String.raw`${BEGIN}(${LETTER}+)"? ?\)? ?${SOME_COLUMNS}`, 'g')
 
 /**
- * Finds the tables of which a function writes or returns all columns into a fixed number of columns. Anybody
- * may make a function, so the time grows with the length of its text alone.
- * @returns the tables, and whether it is sure: the columns may be those of another table
+ * Finds the tables of which a function writes or returns all columns into a fixed number of columns. Anybody may create a
+ * function, so the running time must depend only on the length of its text.
+ * @returns the tables. The value is `false` if the columns may be those of another table
  */
 export function findTakenTables({ text, isSql, sources }: FunctionText): ReadonlyMap<string, boolean> {
   const plain = toPlain(text)
@@ -220,7 +220,7 @@ export function findTakenTables({ text, isSql, sources }: FunctionText): Readonl
   return taken
 }
 
-/** A text without comments and functions of rows, in lower case. */
+/** Returns text in lower case, without comments and without function calls that take a row. */
 function toPlain(text: string): string {
   const bare = text.replace(COMMENTS, (found: string, end?: string) => {
     if (found.endsWith("'")) return found
@@ -230,7 +230,7 @@ function toPlain(text: string): string {
   return lasting.replace(SET_ROW, '$1(').replace(CALLS, ' ').replace(SPACES, ' ')
 }
 
-/** A statement without the table that it writes. */
+/** A statement without its target table. */
 interface Statement {
   readonly read: string
   readonly writes: boolean
@@ -249,7 +249,7 @@ interface Judge {
   readonly judge: (statement: Statement) => Verdict
 }
 
-/** The findings of a whole text: its variables with rows of the table, and whether it returns rows one by one. */
+/** Findings about a whole text: its variables with rows of the table, and whether it returns rows one by one. */
 interface Whole {
   readonly variables: ReadonlySet<string>
   readonly returnsNext: boolean
@@ -265,7 +265,7 @@ function buildJudge(source: RowSource, whole: Whole): Judge {
   return { table, judge: (statement) => judgeNamed(statement, source, { ...whole, ...forms }) }
 }
 
-/** Judges the written columns of a statement. The rows of a list have other names than the list. */
+/** Judges the written columns of a statement. In a parameter with a list, the rows have other names than the list. */
 function judgeUnnamed(read: string, { row, as }: { readonly row: RegExp } & Pick<RowSource, 'as'>): Verdict {
   if (row.test(read)) return 'sure'
   return as === 'argument' && ALL_COLUMNS.test(read) ? 'unsure' : 'no'
@@ -286,12 +286,12 @@ function judgeNamed(
   return COLUMNS_OF_ONE.test(read) ? 'unsure' : 'no'
 }
 
-/** The name of a table, and how a statement takes all of its columns. */
+/** The patterns of a table's name, and of the forms in which a statement takes all its columns. */
 interface Forms {
   readonly name: RegExp
-  /** All columns by the name, or by TABLE. */
+  /** All columns by the name of the table, or by `TABLE name`. */
   readonly own: RegExp
-  /** Another name that the table has in the statement. */
+  /** An alias of the table in the statement. */
   readonly otherNames: RegExp
 }
 
@@ -314,7 +314,7 @@ function toPlainWord(word: string): string {
   return word.toLowerCase().replace(SPACES, ' ')
 }
 
-/** Whether a statement takes all columns of a table by its name, by another name that it has there, or by TABLE. */
+/** Returns whether a statement takes all columns of a table by its name, by an alias, or by `TABLE name`. */
 function takesOwn(read: string, { own, otherNames }: Forms): boolean {
   if (own.test(read)) return true
   const places = new Map<string, { readonly first: number; readonly last: number }>()
@@ -323,18 +323,18 @@ function takesOwn(read: string, { own, otherNames }: Forms): boolean {
   for (const { 1: name = '', indices } of read.matchAll(otherNames)) {
     const found = places.get(name)
     const place = indices?.[1]?.[0]
-    // In `from users a.*`, the word is only one of both.
+    // In `from users a.*`, this word must not count both as the alias and as the row source.
     if (found !== undefined && (found.first !== place || found.last !== place)) return true
   }
   return false
 }
 
-/** Whether a statement takes all columns of the rows in a variable. */
+/** Returns whether a statement takes all columns of the rows in a variable. */
 function takesList(read: string, variables: ReadonlySet<string>): boolean {
   return ALL_COLUMNS.test(read) && [...read.matchAll(UNNESTED)].some(({ 1: name = '' }) => variables.has(name))
 }
 
-/** The variables that a text declares whose type is a row of the table, or a list of them. */
+/** Returns the declared variables whose type is a row of the table or a list of such rows. */
 function findRowVariables(plain: string, { as, word }: RowSource): ReadonlySet<string> {
   if (as !== 'name') return new Set()
   const type = String.raw`(?:"?${LETTER}+"? ?\. ?)?"?${escapePattern(toPlainWord(word))}"? ?`

@@ -3,10 +3,7 @@ import { adopt, restore, restoreAdopted } from '../../../test/adoption/adopted-a
 import { runSql } from '../../../test/adoption/restored-database.ts'
 import { forgetAdoption, undoAdoption } from '../use-cases/undo-adoption.ts'
 
-/**
- * Objects that an application may build on tables of supabase/auth that move: a policy that hides rows, views, and a foreign
- * key.
- */
+/** Objects that an application may build on tables of supabase/auth that move: a policy, views, and a foreign key. */
 const DEPENDENTS = `
   CREATE TABLE public.vault (id int);
   ALTER TABLE public.vault ENABLE ROW LEVEL SECURITY;
@@ -46,7 +43,7 @@ describe('adopt --forget', () => {
     expect(await runSql(superuserUrl, "SELECT to_regnamespace('auth_before_trestle') AS kept")).toEqual([
       { kept: null },
     ])
-    // The table of supabase/auth stays, and its foreign key is gone with the table of flows.
+    // This table of supabase/auth stays. Its foreign key was dropped with the table of flows.
     expect(
       await runSql(
         superuserUrl,

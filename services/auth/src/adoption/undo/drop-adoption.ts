@@ -22,7 +22,7 @@ import {
   type UnfitFactors,
 } from './give-back-secrets.ts'
 
-/** The tables that an adoption makes in the schema where the tables of supabase/auth are kept. */
+/** The tables that an adoption creates in the schema with the moved tables of supabase/auth. */
 const RECORD_TABLES = [
   'adoption',
   COPIED_CODES,
@@ -33,7 +33,7 @@ const RECORD_TABLES = [
 ] as const
 
 /**
- * Drops the record of an adoption with its schema, and tables of supabase/auth that are still there, as `dropSchema` does.
+ * Drops the record of an adoption with its schema and the tables of supabase/auth in it, like `dropSchema`.
  * @param replaced the tables of supabase/auth
  * @throws DatabaseError (2BP01) if another object is in the schema, or depends on it
  */
@@ -45,7 +45,7 @@ export async function dropKept(
   await dropSchema(trx, kept, { tables: [...replaced, ...RECORD_TABLES], functions: [`${READER}(text)`] })
 }
 
-/** How many rows each table of supabase/auth has that was moved away, by its name with the schema. */
+/** Counts the rows of each moved table of supabase/auth, by qualified name. */
 export async function countKept(
   db: Kysely<unknown>,
   { names, kept }: AdoptionPlaces,
@@ -56,8 +56,8 @@ export async function countKept(
 }
 
 /**
- * Drops the tables of supabase/auth that were moved away, as `dropKept` does. Foreign keys of those that stay go with the tables
- * that they lead to.
+ * Drops the moved tables of supabase/auth, like `dropKept`. Foreign keys of the tables that stay are dropped with the tables that
+ * they refer to.
  * @throws DatabaseError (2BP01)
  */
 export async function dropKeptTables(
@@ -77,7 +77,7 @@ export async function dropKeptTables(
   await dropKept(trx, places, replaced)
 }
 
-/** Drops the extension pgcrypto, unless functions of applications have come to need it. */
+/** Drops the extension pgcrypto, unless functions of applications now depend on it. */
 export async function dropPgcrypto(trx: Kysely<unknown>): Promise<void> {
   await sql`
     DO $$ BEGIN DROP EXTENSION IF EXISTS pgcrypto; EXCEPTION WHEN dependent_objects_still_exist THEN END $$`.execute(
@@ -85,21 +85,21 @@ export async function dropPgcrypto(trx: Kysely<unknown>): Promise<void> {
   )
 }
 
-/** The objects of others that are dropped with a table. */
+/** Objects of other programs that are dropped with a table. */
 const ON_TABLE = /^(trigger|policy|rule|column|constraint|statistics) ([^.]+)\.(.+)$/
 /** A comment on a table, or on one of its columns. */
 const COMMENT = /^comment ([^.]+)(?:\.(.+))?$/
-/** The view that this service has made. */
+/** The view of this service. */
 const OWN_VIEW = 'user_factors'
-/** An index has its table in its definition alone: `CREATE INDEX seen ON auth.outbox USING btree (id)`. */
+/** The table of an index appears only in the definition: `CREATE INDEX seen ON auth.outbox USING btree (id)`. */
 const INDEX = /^index (.+)$/
 const INDEX_TABLE = / ON (?:ONLY )?\w+\.(\w+) USING /
 
 /**
- * Lists the additions of others to the tables of this service since the switch, which `adopt --undo` drops. They are triggers,
- * policies, rules, indexes, columns, constraints, statistics, defaults, comments, rights, publications, and functions with names
- * of its own. They would go with the tables in silence. The tables that stay keep theirs.
- * @returns each in a line, such as `policy mine of table refresh_tokens`
+ * Lists what other programs have added to the tables of this service since the switch. `adopt --undo` would drop these additions
+ * with the tables and without notice. They are triggers, policies, rules, indexes, columns, constraints, statistics, defaults,
+ * comments, rights, publications, and functions with names of this service. Additions to tables that stay are not affected.
+ * @returns a line for each, such as `policy mine of table refresh_tokens`
  */
 export async function listAdditions(db: Kysely<unknown>, places: AdoptionPlaces): Promise<readonly string[]> {
   const { names } = places
@@ -109,7 +109,7 @@ export async function listAdditions(db: Kysely<unknown>, places: AdoptionPlaces)
     const [, kind, table = '', name] = ON_TABLE.exec(object) ?? indexOf(object, definition)
     const isOwnTable = ownTables.includes(table) && name !== REFUSING_TRIGGER
     if (isOwnTable && !made.has(object)) return [`${kind} ${name} of table ${table}`]
-    // An application has changed a column of this service, such as its default.
+    // An application has changed a column of this service, for example its default.
     if (isOwnTable && kind === 'column' && made.get(object) !== definition)
       return [`changed column ${name} of table ${table}`]
     const [, commented = '', column] = COMMENT.exec(object) ?? []
@@ -120,7 +120,7 @@ export async function listAdditions(db: Kysely<unknown>, places: AdoptionPlaces)
   return [...added, ...(await listRights(db, places)), ...(await listPublished(db, places)), ...overloads].sort()
 }
 
-/** The publications to which a table of this service was added. */
+/** Returns the publications to which a table of this service was added. */
 async function listPublished(db: Kysely<unknown>, { names }: AdoptionPlaces): Promise<readonly string[]> {
   const { rows } = await sql<{ name: string }>`
     SELECT format('place in publication %I of table %s', p.pubname, c.relname) AS name
@@ -137,7 +137,7 @@ function indexOf(object: string, definition: string): readonly (string | undefin
 }
 
 /**
- * Rights on these tables, on their columns and on the view that come neither from the table of supabase/auth with the same name
+ * Returns rights on these tables, their columns and the view that come neither from the table of supabase/auth with the same name
  * nor from default privileges.
  */
 async function listRights(db: Kysely<unknown>, { names, kept }: AdoptionPlaces): Promise<readonly string[]> {
@@ -162,31 +162,31 @@ async function listRights(db: Kysely<unknown>, { names, kept }: AdoptionPlaces):
   return rows.map(({ right }) => right)
 }
 
-/** The losses that `adopt --undo` would bring to users, for the operator who decides on it. */
+/** The losses of users through `adopt --undo`, for the operator who decides. */
 export interface UndoCosts {
-  /** Whether this service has taken over. Before, an undo costs the users nothing. */
+  /** Whether this service has taken over. Before, an undo costs users nothing. */
   readonly hasSwitched: boolean
-  /** How many of the sessions end. */
+  /** The numbers of all sessions and of those that end. */
   readonly sessions: SessionCounts
-  /** Users whose password is stored in a form that supabase/auth does not know. */
+  /** The number of users whose password hash has a format that supabase/auth cannot read. */
   readonly passwords: number
-  /** Custom providers that supabase/auth cannot have, by their identifiers. */
+  /** The identifiers of custom providers that supabase/auth cannot store. */
   readonly providers: readonly string[]
-  /** Second factors that the version of supabase/auth cannot have. They are removed. */
+  /** Second factors that this version of supabase/auth cannot have. They are removed. */
   readonly factors: UnfitFactors
-  /** Passkeys, where the version of supabase/auth has none. */
+  /** The number of passkeys, if this version of supabase/auth has none. */
   readonly passkeys: number
-  /** Users with recovery codes, which no version of supabase/auth takes. */
+  /** The number of users with recovery codes, which no version of supabase/auth accepts. */
   readonly recoveryCodes: number
-  /** Passkeys and second factors that SQL of others has spoilt, by table and id, see `listSpoiltCredentials`. */
+  /** Passkeys and second factors that other programs have damaged by SQL, by table and id (see `listSpoiltCredentials`). */
   readonly spoilt: readonly string[]
-  /** Users who are operators of the console. */
+  /** The number of users who are operators of the console. */
   readonly operators: number
-  /** The reasons why the type of factors keeps the value for phones that the adoption has added; empty where it goes. */
+  /** The reasons why the type of factors keeps the added value for phones. Empty if the value is removed. */
   readonly phoneValueKeptBy: readonly string[]
 }
 
-/** Counts the rows that an undo loses. Before the switch it takes nothing from users. */
+/** Counts the rows that an undo loses. Before the switch, users lose nothing. */
 export async function findUndoCosts(
   db: Kysely<unknown>,
   places: AdoptionPlaces,

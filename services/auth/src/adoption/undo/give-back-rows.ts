@@ -14,13 +14,13 @@ import {
 } from './give-back-secrets.ts'
 
 interface GiveBackContext extends SecretGiveBackContext {
-  /** SECURITY_OTP_MAX_ATTEMPTS: after so many attempts, a code is dead. */
+  /** SECURITY_OTP_MAX_ATTEMPTS: after this many attempts, a code is invalid. */
   readonly codeAttemptsMax: number
   /** The newest migration of supabase/auth in the database. */
   readonly version: string
 }
 
-/** Writes the changes since the switch back to the tables of supabase/auth, in their form. */
+/** Writes the changes since the switch back to the tables of supabase/auth, in its format. */
 export async function giveBackRows(context: GiveBackContext): Promise<void> {
   await endSessions(context)
   await takeBackBegunSessions(context.trx, context.places)
@@ -39,8 +39,8 @@ export async function giveBackRows(context: GiveBackContext): Promise<void> {
 
 /**
  * The nullable columns that supabase/auth reads into a `string` or an `int` (its `internal/models`, at 2.196), and the value that
- * it writes there for none. It answers 500 to a request for a row with NULL in one of them, and for each page of users with such
- * a row. `aud` and `role` are not among them: they decide who may sign in, and nothing here writes NULL there.
+ * it writes instead of NULL. If one of them is NULL, it answers 500 to a request for the row, and to each page of users with the
+ * row. `aud` and `role` are missing, because they decide who may sign in, and this service never writes NULL there.
  */
 const NEVER_NULL: Readonly<Record<string, Readonly<Record<string, '' | 0>>>> = {
   users: {
@@ -58,8 +58,8 @@ const NEVER_NULL: Readonly<Record<string, Readonly<Record<string, '' | 0>>>> = {
 }
 
 /**
- * Fills columns whose NULL supabase/auth cannot read. They are secrets of phones and security keys, and columns of rows that an
- * application or an earlier build of this service has written.
+ * Fills columns in which supabase/auth cannot read NULL. They are the secrets of phones and security keys, and columns of rows
+ * that an application or an earlier build of this service has written.
  */
 async function fillTexts({ trx, places: { names } }: GiveBackContext): Promise<void> {
   for (const [table, blanks] of Object.entries(NEVER_NULL)) {
@@ -69,7 +69,7 @@ async function fillTexts({ trx, places: { names } }: GiveBackContext): Promise<v
       ([column, blank]) => sql`${sql.ref(column)} = coalesce(${sql.ref(column)}, ${sql.lit(blank)})`,
     )
     const lacking = columns.map(([column]) => sql`${sql.ref(column)} IS NULL`)
-    // A user without an instance is nobody to supabase/auth, which never reads the row: it stays as it is.
+    // Do not change users without an instance. supabase/auth never reads their rows.
     const isRead = table === 'users' ? sql`instance_id IS NOT NULL` : sql`true`
     await sql`
       UPDATE ${names.id(table)} SET ${sql.join(filled)} WHERE ${isRead} AND (${sql.join(lacking, sql` OR `)})`.execute(
@@ -78,10 +78,10 @@ async function fillTexts({ trx, places: { names } }: GiveBackContext): Promise<v
   }
 }
 
-/** Without this migration, the old service may be older than 2.155, the first version that reads users whose password is NULL. */
+/** Without this migration, the old service may be older than 2.155, which cannot read users with a NULL password. */
 const READS_NO_PASSWORD = '20240729123726'
 
-/** Fills the passwords of users who have none, where supabase/auth may be unable to read NULL. No user of SSO is made here. */
+/** Fills NULL passwords if supabase/auth may be unable to read them. This service creates no SSO users. */
 async function fillPasswords({ trx, places: { names }, version }: GiveBackContext): Promise<void> {
   if (version >= READS_NO_PASSWORD) return
   await sql`
@@ -90,9 +90,9 @@ async function fillPasswords({ trx, places: { names }, version }: GiveBackContex
 }
 
 /**
- * The sessions that have begun or refreshed here, whose tokens the old service does not know, and those whose copied tokens have
- * ended here. A theft revokes every token of its session. Clean-up deletes revoked tokens while the session stays, so its old
- * token, or the key of its token, would continue the session.
+ * Selects the sessions that must end. Some have started or were refreshed here, so the old service does not know their tokens. In
+ * others, the copied token has been revoked here, for example after a theft. Clean-up deletes revoked tokens while the session
+ * stays. Its old token or key would then continue the session.
  */
 function endedSessions({ names, kept }: AdoptionPlaces): RawBuilder<unknown> {
   const own = names.id('refresh_tokens')
@@ -107,9 +107,9 @@ function endedSessions({ names, kept }: AdoptionPlaces): RawBuilder<unknown> {
         AND NOT EXISTS (SELECT FROM ${sql.id(kept, UNCOPIED_SESSIONS)} u WHERE u.id = s.id)`
 }
 
-/** How many of the sessions that are there would end by an undo. */
+/** The number of present sessions, and of those that an undo would end. */
 export interface SessionCounts {
-  /** The sessions that have begun, refreshed or ended by a theft since the switch. Their users have to sign in again. */
+  /** Sessions that have started, were refreshed, or ended by a theft since the switch. Their users have to sign in again. */
   readonly ended: number
   readonly all: number
 }
@@ -122,10 +122,10 @@ export async function countEndedSessions(db: Kysely<unknown>, places: AdoptionPl
   return rows[0] ?? { ended: 0, all: 0 }
 }
 
-/** The counters to which supabase/auth can add the end of a token. SQL may have set a greater one. */
+/** The largest counter to which supabase/auth can still add. SQL may have set a greater value. */
 const COUNTER_MAX = 2n ** 63n - 3n
 
-/** A spent token must fetch nothing again, in either form. None follows from a session without a key. */
+/** Makes sure that a used token of either form returns no new tokens. No tokens can be derived for a session without a key. */
 async function endSessions({ trx, places }: GiveBackContext): Promise<void> {
   const max = sql.lit(COUNTER_MAX)
   await sql`
@@ -139,10 +139,10 @@ async function endSessions({ trx, places }: GiveBackContext): Promise<void> {
 }
 
 /**
- * Ends the codes that were no longer usable here. A code without attempts left would work at supabase/auth again, which counts
- * none and makes its link of the code. So would the code of a user who is confirmed or has another address since, and a code that
- * was not copied, such as an expired one, if its user has changed since: `users` may have the time of a later message, by which
- * supabase/auth judges the code.
+ * Ends codes that were no longer usable here. Without this step, a code without remaining attempts would work again at
+ * supabase/auth, which counts no attempts and derives its link from the code. The same holds for the code of a user who has been
+ * confirmed or has another address since. It also holds for a code that was not copied, such as an expired code, if its user has
+ * changed since. `users` may then have the time of a later message, by which supabase/auth judges the code.
  */
 async function endUsedCodes({ trx, places: { names, kept }, codeAttemptsMax }: GiveBackContext): Promise<void> {
   const [users, copied] = [names.id('users'), sql.id(kept, COPIED_CODES)]
@@ -167,7 +167,7 @@ async function endUsedCodes({ trx, places: { names, kept }, codeAttemptsMax }: G
   }
 }
 
-/** A flow that has gone on here ends: its code must fetch nothing again, and a provider's answer must not count twice. */
+/** Ends flows that continued here. Their codes must return no tokens again, and no provider's answer may count twice. */
 async function endUsedFlows({ trx, places }: GiveBackContext): Promise<void> {
   if (!(await hasRelation(trx, places.kept, 'flow_state'))) return
   await sql`
@@ -180,8 +180,8 @@ async function endUsedFlows({ trx, places }: GiveBackContext): Promise<void> {
 }
 
 /**
- * The copies of old entries have the old ids, so the others are new, even if a clock was wrong. A rule may keep the old service
- * from writing entries, and PostgreSQL takes no ON CONFLICT then. The table may have been dropped.
+ * Writes new entries back: those without the id of a copied entry, even if a clock was wrong. ON CONFLICT is not possible,
+ * because a rule may keep the old service from writing entries. Does nothing if the table was dropped.
  */
 async function giveBackAuditLog({ trx, places }: GiveBackContext): Promise<void> {
   if (!(await hasRelation(trx, places.kept, 'audit_log_entries'))) return
@@ -193,7 +193,7 @@ async function giveBackAuditLog({ trx, places }: GiveBackContext): Promise<void>
       WHERE NOT EXISTS (SELECT FROM ${old} o WHERE o.id = e.id)`.execute(trx)
 }
 
-/** Counts the users who cannot sign in by password any more after undo: the form of their hash is unknown to supabase/auth. */
+/** Counts users whose hash format supabase/auth does not know. They cannot sign in by password after an undo. */
 export async function countForeignHashes(db: Kysely<unknown>, { names }: AdoptionPlaces): Promise<number> {
   const { rows } = await sql<{ count: string }>`
     SELECT count(*) AS count FROM ${names.id('users')}
@@ -204,13 +204,13 @@ export async function countForeignHashes(db: Kysely<unknown>, { names }: Adoptio
 type PasskeyContext = Pick<SecretGiveBackContext, 'trx' | 'places'>
 
 /**
- * Gives passkeys back as they are here. Those that were deleted here, and were copied, end. A passkey whose bytes SQL of others
- * has spoilt is left out, see `listSpoiltCredentials`.
+ * Writes passkeys back as they are here. Deletes copied passkeys that were deleted here. Leaves out passkeys whose bytes were
+ * damaged by SQL (see `listSpoiltCredentials`).
  */
 async function giveBackPasskeys({ trx, places }: PasskeyContext): Promise<void> {
   if (!(await hasRelation(trx, places.kept, 'webauthn_credentials'))) return
   const [old, own] = [sql.id(places.kept, 'webauthn_credentials'), places.names.id('webauthn_credentials')]
-  // Passkeys of users who are gone were not copied.
+  // Passkeys of deleted users were not copied.
   const isCopied = sql`o.user_id IN (SELECT id FROM ${places.names.id('users')})`
   await sql`DELETE FROM ${old} o WHERE ${isCopied} AND NOT EXISTS (SELECT FROM ${own} w WHERE w.id = o.id)`.execute(trx)
   await sql`
@@ -224,22 +224,22 @@ async function giveBackPasskeys({ trx, places }: PasskeyContext): Promise<void> 
         WHERE o.updated_at <> excluded.updated_at`.execute(trx)
 }
 
-/** Whether the bytes of the passkey `w` are texts in base64url. */
+/** A condition: the bytes of the passkey `w` are valid base64url. */
 const areReadable = sql.join([sql.ref('w.credential_id'), sql.ref('w.public_key')].map(isBase64url), sql` AND `)
 
 function isBase64url(text: RawBuilder<unknown>): RawBuilder<boolean> {
   return sql`(${text} ~ '^[A-Za-z0-9_+/-]*=*$' AND length(rtrim(${text}, '=')) % 4 <> 1)`
 }
 
-/** The bytes of a text in base64url. PostgreSQL may decode a text that the condition leaves out, so that one has none. */
+/** Decodes base64url. The CASE guards against text that PostgreSQL evaluates although the condition excludes it. */
 function fromBase64url(text: RawBuilder<unknown>): RawBuilder<unknown> {
   const digits = sql`rtrim(translate(${text}, '-_', '+/'), '=')`
   return sql`CASE WHEN ${isBase64url(text)} THEN decode(rpad(${digits}, (length(${digits}) + 3) / 4 * 4, '='), 'base64') END`
 }
 
 /**
- * Lists the passkeys and security keys that an undo cannot give back because SQL of others has spoilt them: the table and the id
- * of each. At the old service those from before the switch stay as they were then. Later ones are lost.
+ * Lists the passkeys and security keys that an undo cannot write back because other programs have damaged them by SQL, with table
+ * and id. Those from before the switch keep their old state at the old service. Later ones are lost.
  */
 export async function listSpoiltCredentials(
   db: Kysely<unknown>,
@@ -259,7 +259,7 @@ export async function listSpoiltCredentials(
   ]
 }
 
-/** Gives security keys back, in the form of supabase/auth where they are new or were used here. */
+/** Writes security keys back in the format of supabase/auth, if they are new or were used here. */
 async function giveBackWebauthnFactors({ trx, places }: PasskeyContext): Promise<void> {
   const factors = places.names.id('mfa_factors')
   const { rows } = await sql<{ id: string; credential: unknown; old: object | null }>`
@@ -277,8 +277,8 @@ async function giveBackWebauthnFactors({ trx, places }: PasskeyContext): Promise
 }
 
 /**
- * A credential as supabase/auth stores it. Whether copies of it exist is not known, and supabase/auth learns it
- * from the next use. Whether they may exist must be as in the credential: supabase/auth refuses it otherwise.
+ * Returns a credential in the format of supabase/auth. `backupState` is not known here, and supabase/auth updates it at the next
+ * use. `backupEligible` must be the value in the credential, because otherwise supabase/auth refuses the credential.
  */
 function toUpstreamCredential({ id, publicKey, counter, transports, backupEligible }: StoredCredential): object {
   const toBase64 = (text: string) => Buffer.from(text, 'base64url').toString('base64')

@@ -20,7 +20,7 @@ export interface SecretGiveBackContext {
   readonly encryption: Encryption
 }
 
-/** The secrets of authenticator apps that were enrolled here. A spoilt secret is left out, see `listSpoiltFactors`. */
+/** Writes back the secrets of authenticator apps enrolled here, except damaged ones (see `listSpoiltFactors`). */
 export async function giveBackTotpFactors(context: SecretGiveBackContext): Promise<void> {
   const { trx, places } = context
   const factors = places.names.id('mfa_factors')
@@ -33,7 +33,7 @@ export async function giveBackTotpFactors(context: SecretGiveBackContext): Promi
 
 interface EncryptedRow {
   readonly id: string
-  /** SQL of others may have written any JSON. */
+  /** Any JSON, because other programs may have written it by SQL. */
   readonly encrypted: unknown
 }
 
@@ -51,7 +51,7 @@ const Encrypted = z.object({
   data: z.string(),
 })
 
-/** `locked`: no setting has its key. `spoilt`: SQL of others has changed the secret, so its key does not open it. */
+/** `locked`: no setting has the key of the secret. `spoilt`: the key cannot decrypt it, because SQL has changed it. */
 type JudgedSecret =
   | { readonly verdict: 'open'; readonly secret: string }
   | { readonly verdict: 'locked'; readonly keyId: string }
@@ -68,7 +68,7 @@ function judgeSecret(keys: EncryptionKeys, { id, encrypted }: EncryptedRow): Jud
   }
 }
 
-/** Lists the authenticator apps that an undo cannot give back because SQL of others has spoilt their secret. */
+/** Lists the authenticator apps that an undo cannot write back because their secret was damaged by SQL. */
 export async function listSpoiltFactors(
   db: Kysely<unknown>,
   places: AdoptionPlaces,
@@ -79,8 +79,8 @@ export async function listSpoiltFactors(
 }
 
 /**
- * Returns a function that writes a secret in the form of supabase/auth. It is encrypted if this service has a key by which
- * supabase/auth has encrypted others, and otherwise clear text. It returns undefined for a spoilt secret.
+ * Prepares a function that returns a secret in the format of supabase/auth, or `undefined` if the secret is damaged. It encrypts
+ * only if this service has a key with which supabase/auth has encrypted other secrets.
  */
 async function prepareSecretWriter({
   trx,
@@ -97,7 +97,7 @@ async function prepareSecretWriter({
   }
 }
 
-/** The name under which supabase/auth knows the key that encrypts here. */
+/** Returns the name of the encrypting key in supabase/auth. */
 async function findKeyId(
   trx: Kysely<unknown>,
   places: AdoptionPlaces,
@@ -115,7 +115,7 @@ interface OwnProvider extends EncryptedRow {
   readonly settings: unknown
 }
 
-/** The columns of supabase/auth for the settings of a provider. Arrays are `text[]`, records are `jsonb`. */
+/** The columns of supabase/auth for the settings of a provider. Arrays have the type `text[]`, and records `jsonb`. */
 const COLUMNS = {
   provider_type: 'text',
   name: 'text',
@@ -137,9 +137,8 @@ const COLUMNS = {
 } as const
 
 /**
- * The custom providers that were added, changed or deleted here since the switch. One that supabase/auth
- * cannot have ends there: its old settings may be those that an admin has replaced because they were
- * compromised.
+ * Writes back custom providers that were added, changed or deleted here since the switch. A provider that supabase/auth cannot
+ * have is deleted there. Its old settings must not return, because an admin may have replaced them after they were compromised.
  */
 export async function giveBackProviders(context: SecretGiveBackContext): Promise<void> {
   const { trx, places } = context
@@ -149,7 +148,7 @@ export async function giveBackProviders(context: SecretGiveBackContext): Promise
   await sql`
     DELETE FROM ${old} o USING ${sql.id(places.kept, COPIED_PROVIDERS)} c
     WHERE c.id = o.id AND NOT EXISTS (SELECT FROM ${own} w WHERE w.id = o.id)`.execute(trx)
-  // A provider that was not copied may have been created here under the same name.
+  // A provider that was not copied may have been created here with the same name.
   await sql`
     DELETE FROM ${old} o WHERE o.identifier = ANY (${changed.map(({ identifier }) => identifier)}::text[])`.execute(trx)
   const write = await prepareSecretWriter(context)
@@ -179,7 +178,7 @@ function columnValues(present: ReadonlySet<string>, { settings }: OwnProvider): 
     })
 }
 
-/** The custom providers that undo cannot give back, by their identifiers. */
+/** Returns the identifiers of custom providers that an undo cannot write back. */
 export async function listUnfitForUpstream(
   db: Kysely<unknown>,
   places: AdoptionPlaces,
@@ -192,7 +191,7 @@ export async function listUnfitForUpstream(
 }
 
 /**
- * The secrets that undo would have to give back and cannot open, because a key is missing.
+ * Returns the secrets that an undo must write back but cannot decrypt, because a key is missing.
  * @returns a line for each key, which names the first rows
  */
 export async function listUnopened(
@@ -226,7 +225,7 @@ async function listChangedProviders(db: Kysely<unknown>, places: AdoptionPlaces)
   return rows
 }
 
-/** Whether a provider meets the constraints of supabase/auth 2.196 that are narrower than the rules of this service. */
+/** Returns whether a provider meets those constraints of supabase/auth 2.196 that are stricter than the rules of this service. */
 function fitsUpstream({ identifier, settings }: OwnProvider): boolean {
   const { data } = CustomProviderSettings.safeParse(settings)
   return (
@@ -241,22 +240,22 @@ const NAME_LENGTH_MAX = 100
 const CLIENT_ID_LENGTH_MAX = 512
 
 /**
- * The migrations of supabase/auth 2.158 and 2.163, the first versions that check the type of a factor at its verification: for
- * phones, and for security keys. Versions before 2.158 treat each factor as an authenticator app (`internal/api/mfa.go`). A
- * factor without a secret could be verified by the code of an empty secret. Versions from 2.158 to 2.162 refuse security keys.
+ * The migrations of supabase/auth 2.158 (phones) and 2.163 (security keys), the first versions that check the type of a factor
+ * when it is verified. Versions before 2.158 treat each factor as an authenticator app (`internal/api/mfa.go`). A factor without
+ * a secret could then be verified with the code of an empty secret. Versions from 2.158 to 2.162 refuse security keys.
  */
 const KNOWN_SINCE = { phone: '20240729123726', webauthn: '20241009103726' } as const
 
-/** The second factors that a version of supabase/auth cannot have, and that undo removes. */
+/** The second factors that a version of supabase/auth cannot have. An undo removes them. */
 export interface UnfitFactors {
   readonly phones: number
   /** WebAuthn factors. */
   readonly keys: number
-  /** Users who have no other verified factor, and sign in with a password alone afterwards. */
+  /** The number of users without another verified factor. They sign in with only a password afterwards. */
   readonly bareUsers: number
 }
 
-/** `version`: the newest migration of supabase/auth in the database. */
+/** A database of supabase/auth. `version` is its newest migration. */
 interface Upstream {
   readonly places: Pick<AdoptionPlaces, 'names'>
   readonly version: string
@@ -280,7 +279,7 @@ export async function countUnfitFactors(
 
 export const NO_UNFIT_FACTORS: UnfitFactors = { phones: 0, keys: 0, bareUsers: 0 }
 
-/** Removes the factors that the version of supabase/auth does not know, also unverified ones: anybody could verify them there. */
+/** Removes factors that the version does not know, including unverified ones, which anybody could verify there. */
 export async function removeUnfitFactors(
   trx: Kysely<unknown>,
   { places: { names }, version }: Upstream,
@@ -289,8 +288,8 @@ export async function removeUnfitFactors(
 }
 
 /**
- * The condition on factors `f` that a version does not know. A provider with a secret was made by SQL, and stays as it was at the
- * old service.
+ * Returns the condition on factors `f` that a version does not know. A factor with a secret was inserted by SQL and does not
+ * change.
  */
 function isUnfit(version: string): RawBuilder<boolean> {
   const unknown = Object.entries<string>(KNOWN_SINCE).flatMap(([type, since]) => (version < since ? [type] : []))
@@ -298,8 +297,8 @@ function isUnfit(version: string): RawBuilder<boolean> {
 }
 
 /**
- * An authenticator app without a secret, which only SQL makes, is nobody's. With an empty secret anybody could verify it at the
- * old service, so it gets a random secret, in base32.
+ * Gives a random secret in base32 to authenticator apps without a secret, which only SQL can create. With an empty secret,
+ * anybody could verify such a factor at the old service.
  */
 export async function closeFactors(trx: Kysely<unknown>, { names }: Pick<AdoptionPlaces, 'names'>): Promise<void> {
   const digits = sql`concat(gen_random_uuid(), gen_random_uuid())`

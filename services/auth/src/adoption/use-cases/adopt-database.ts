@@ -18,29 +18,29 @@ import { countChanges, replayChanges } from '../prepare/stage-refresh-tokens.ts'
 import { checkForeignKeys, type SwitchDeps, switchDepsOf, switchHooks } from '../switch-tables.ts'
 import type { Loss } from '../upstream-tables.ts'
 
-/** The report of an adoption that has succeeded. */
+/** The report of a successful adoption. */
 export interface Adoption {
   /** The newest migration of supabase/auth. */
   readonly version: string
-  /** How long the old service had to wait, in milliseconds; undefined where an earlier run had switched. */
+  /** How long the old service had to wait, in milliseconds. `undefined` if an earlier run had made the switch. */
   readonly switchMs: number | undefined
   /** Custom providers that were not copied. */
   readonly leftProviders: readonly string[]
-  /** The rows that did not carry over as they are. */
+  /** The rows that could not be carried over unchanged. */
   readonly losses: readonly Loss[]
 }
 
-/** The old service waits while the last transaction replays changes of sessions, so it replays at most this many. */
+/** The largest number of changed sessions that the last transaction replays, because the old service waits meanwhile. */
 const PENDING_MAX = 10_000
-/** With so few changes left, a further round before the switch saves the old service no time. */
+/** With at most this many changes left, another round before the switch would not shorten the wait of the old service. */
 const PENDING_WANTED = 100
-/** How often the changes of the meantime are replayed before the switch. Each round is shorter than the one before. */
+/** The largest number of rounds that replay new changes before the switch. Each is shorter than the previous one. */
 const ROUNDS_MAX = 20
 
 /**
- * Turns a database of supabase/auth into one of this service, in place (reference: Adopting a database). The old service serves
- * until the last transaction. A run that was killed is continued by the next one.
- * @throws Error if the database cannot be adopted, while another run is at work, or if the old service writes faster than its
+ * Turns a database of supabase/auth into one of this service, in place (reference: Adopting a database). The old service can work
+ * until the last transaction. After a killed run, the next run continues.
+ * @throws Error if the database cannot be adopted, while another run is active, or if the old service writes faster than its
  * changes are copied. An error after the switch says that this service has taken over
  */
 export function adoptDatabase(deps: AdoptionDeps, run: AdoptionRun): Promise<Adoption> {
@@ -54,7 +54,7 @@ async function adopt(deps: AdoptionDeps, run: AdoptionRun): Promise<Adoption> {
   const version = await beginAdoption(options, deps.config.database.role, run)
   const outcome = await underLock(options, async (db) => {
     if (await hasSwitched(db, places)) return { switchMs: undefined, leftProviders: [] }
-    // Before the switch: making the queue waits for a lock that every role that may connect can hold.
+    // Create the queue before the switch. It waits for a lock, which every role that may connect can hold.
     await createJobQueue(db, deps.config)
     await prepareSwitch(db, switchDeps, run)
     return switchOver(db, switchDeps)
@@ -66,7 +66,7 @@ async function adopt(deps: AdoptionDeps, run: AdoptionRun): Promise<Adoption> {
   return { version, ...outcome, losses }
 }
 
-/** An operator who reads only `No space left on device` would start the old service again, which signs people out. */
+/** Adds to errors that the switch has happened. Otherwise an operator may restart the old service, which signs users out. */
 async function afterSwitch<T>(use: () => Promise<T>): Promise<T> {
   try {
     return await use()
@@ -97,7 +97,7 @@ async function switchOver(
   return { switchMs: performance.now() - lockedAtMs, leftProviders }
 }
 
-/** A finished adoption copies nothing again: clean-up may have deleted entries that the old service had. */
+/** A finished adoption copies nothing again, because clean-up may have deleted copied entries. */
 async function finish(db: Kysely<unknown>, places: AdoptionPlaces): Promise<readonly Loss[]> {
   if ((await findRecord(db, places))?.finishedAt !== null) return []
   await checkForeignKeys(db, places.names)
@@ -107,10 +107,10 @@ async function finish(db: Kysely<unknown>, places: AdoptionPlaces): Promise<read
 }
 
 /**
- * Does everything of an adoption that may take long, while the old service serves, and stops before the switch. `adoptDatabase`
- * takes seconds afterwards.
- * @returns false where an earlier run has switched: nothing is left to prepare
- * @throws Error if the database cannot be adopted, or while another run is at work
+ * Does all parts of an adoption that may take long, while the old service works, and stops before the switch. `adoptDatabase`
+ * then takes only seconds.
+ * @returns `false` if an earlier run has made the switch, so nothing is left to prepare
+ * @throws Error if the database cannot be adopted, or while another run is active
  */
 export function prepareAdoption(deps: AdoptionDeps, run: AdoptionRun): Promise<boolean> {
   const target = adoptOptions(deps.config)

@@ -35,65 +35,65 @@ import { countRows, type Loss, readEncoding, SERVED, UNSERVED } from '../upstrea
 
 /** The report of `adopt --check`, which changes no row. */
 export interface AdoptionCheck {
-  /** The newest migration of supabase/auth; `none` elsewhere. With obstacles, the other members are empty. */
+  /** The newest migration of supabase/auth, or `none`. If there are obstacles, the other members are empty. */
   readonly version: string
-  /** The work of an earlier run. After a run that has switched, only this and the version are reported. */
+  /** The state of an earlier run. After a run that has made the switch, only this state and the version are reported. */
   readonly earlierRun: EarlierRun
-  /** The reasons why the database cannot be adopted, with advice; empty if it can. */
+  /** The reasons why the database cannot be adopted, with advice. Empty if it can be adopted. */
   readonly obstacles: readonly string[]
-  /** Triggers, functions and settings to look at beforehand, each in a line. */
+  /** Triggers, functions and settings that the operator should check before, one per line. */
   readonly doubts: readonly string[]
-  /** The encoding of the database in the words of PostgreSQL. */
+  /** The encoding of the database as PostgreSQL names it. */
   readonly encoding: string
-  /** Rows by table. */
+  /** The numbers of rows by table. */
   readonly rows: ReadonlyMap<string, number>
-  /** Tables with rows that stay as they are, because this service does not serve their feature. */
+  /** Tables with rows that do not change, because this service does not have their feature. */
   readonly notYetServed: ReadonlyMap<string, number>
-  /** The rows that do not carry over. */
+  /** The rows that cannot be carried over. */
   readonly losses: readonly Loss[]
-  /** Users who are asked again for a second factor or a passkey, if they are being asked at the switch. */
+  /** The number of users who must answer a second factor or a passkey again, if they are doing so during the switch. */
   readonly askedAgain: number
-  /** Refresh tokens from before supabase/auth had sessions. The switch begins a session for each. */
+  /** The number of refresh tokens from before supabase/auth had sessions. The switch creates a session for each. */
   readonly tokensWithoutSession: number
-  /** The emails that several users share, in lower case. The oldest confirmed user of each keeps it for sign-ins. */
+  /** Emails that several users share, in lower case. Only the oldest confirmed user can sign in with such an email. */
   readonly sharedEmails: readonly string[]
-  /** Users who are admins here, as they are at supabase/auth. */
+  /** Users who are admins both here and at supabase/auth. */
   readonly admins: readonly AdminGroup[]
-  /** Users who cannot sign in at supabase/auth, and can here. */
+  /** Users who cannot sign in at supabase/auth but can sign in here. */
   readonly otherInstances: OtherInstances
-  /** The objects that name a table that moves. */
+  /** The objects that depend on a table that moves. */
   readonly dependents: readonly Dependent[]
-  /** Publications of tables that stay, which will publish the columns of this service. */
+  /** Publications of tables that stay. They will also publish the columns of this service. */
   readonly published: readonly Dependent[]
-  /** Publications that will publish the tables of this service too. */
+  /** Publications that will also publish the tables of this service. */
   readonly publications: readonly string[]
-  /** The objects that read the subjects of identities, where the switch gives their column another name. */
+  /** The objects that read the subjects of identities, if the switch renames their column. */
   readonly identityReaders: readonly IdentityReader[]
-  /** Functions of triggers that will run under another search path, and their present path. */
+  /** Trigger functions that will run with another search path, and their present search path. */
   readonly openTriggers: OpenTriggers
   /** The other objects of the schema. */
   readonly inhabitants: readonly string[]
-  /** How long an adoption takes, about. */
+  /** The estimated time of an adoption. */
   readonly seconds: AdoptionSeconds
 }
 
-/** How long the two parts of an adoption take, in seconds, on two idle cores. Busy ones take several times as long. */
+/** The times of both parts of an adoption in seconds, on two idle cores. On busy cores they are several times as long. */
 export interface AdoptionSeconds {
-  /** `auth adopt --prepare`, while the old service serves. */
+  /** The time of `auth adopt --prepare`, while the old service works. */
   readonly prepare: number
-  /** `auth adopt` after it, while nobody serves. */
+  /** The time of `auth adopt` afterwards, while neither service works. */
   readonly pause: number
 }
 
-/** Not all of `flow_state`: it keeps flows for a day that have expired. 60,000 open ones took 0.6 s of the pause. */
+/** Counts only open flows, because `flow_state` keeps expired flows for a day. 60,000 open flows took 0.6 s of the pause. */
 const OPEN_FLOWS = 'open flows'
-/** Refresh tokens without a session, for each of which the switch makes one. 60,000 took 4 s of the pause. */
+/** Refresh tokens without a session. The switch creates a session for each. 60,000 took 4 s of the pause. */
 const TOKENS_WITHOUT_SESSION = 'tokens without session'
 
 /**
- * Rows a second of each part, and the seconds of an empty database. With 20,000 users, 60,000 sessions with a token each and
- * 100,000 entries of the audit log, the parts took 7 s and 4 s of processor time (`bench/src/speed/adopt-size.ts`). About as much
- * again is for the waits of a disk.
+ * Rows per second for each part, and the seconds for an empty database. A test had 20,000 users, 60,000 sessions with one token
+ * each, and 100,000 entries of the audit log. Its parts took 7 s and 4 s of processor time (`bench/src/speed/adopt-size.ts`).
+ * About the same time is added for disk waits.
  */
 const COSTS = {
   prepare: { emptySeconds: 5, rates: { users: 10_000, sessions: 20_000, refresh_tokens: 20_000 } },
@@ -110,8 +110,8 @@ const COSTS = {
 } as const
 
 /**
- * Reports the effects of an adoption, and changes no row. It tries triggers of others in transactions that it takes back:
- * requests of their tables wait meanwhile, and sequences stay advanced.
+ * Reports the effects of an adoption without changing a row. Tests triggers of other programs in transactions that are rolled
+ * back. Meanwhile requests to their tables wait, and used sequence values are not given back.
  */
 export async function checkAdoption(
   { config, encryptionKeys, now }: Omit<AdoptionDeps, 'randomBytes'>,

@@ -28,41 +28,41 @@ import {
 } from '../report.ts'
 import { countRows, type Loss, listOtherColumns, UNSERVED } from '../upstream-tables.ts'
 
-/** The report of an import that has succeeded. */
+/** The report of a successful import. */
 export interface DatabaseImport extends SnapshotImport {
   /** The newest migration of supabase/auth at the source. */
   readonly version: string
-  /** Emails of which several users have one, in lower case. The oldest confirmed user of each keeps it for sign-ins. */
+  /** Emails that several users share, in lower case. Only the oldest confirmed user can sign in with such an email. */
   readonly sharedEmails: readonly string[]
-  /** Users of the source who are admins here, as they are there. */
+  /** Users who are admins both at the source and here. */
   readonly admins: readonly AdminGroup[]
-  /** Users of the source who cannot sign in there, and can here. */
+  /** Users who cannot sign in at the source but can sign in here. */
   readonly otherInstances: OtherInstances
-  /** The users who cannot sign in afterwards, by reason, and other rows that do not carry over as they are. */
+  /** The users who cannot sign in after the import, by reason, and other rows that could not be carried over unchanged. */
   readonly losses: readonly Loss[]
-  /** Tables of supabase/auth with rows that are not copied, because this service does not serve their feature. */
+  /** Tables of supabase/auth with rows that are not copied, because this service does not have their feature. */
   readonly notYetServed: ReadonlyMap<string, number>
   /** Foreign keys of other tables to the users of the source. These tables are not copied. */
   readonly foreignKeys: readonly string[]
-  /** Columns that others have added to tables of supabase/auth, such as `users.tenant_id`. They are not copied. */
+  /** Columns that other programs have added to tables of supabase/auth, such as `users.tenant_id`. They are not copied. */
   readonly otherColumns: readonly string[]
 }
 
-/** The source. `force`: whether to read a version of supabase/auth that is newer than this release knows. */
+/** The source of the import. `force` allows a version of supabase/auth that is newer than this release knows. */
 interface ImportDatabaseInput extends SourceAddress {
   readonly force: boolean
 }
 
 /**
- * Imports the users of another server of supabase/auth from one snapshot of its database, in which nothing is written (reference:
- * Importing a database). A later run takes the changes since. All of it is one transaction here: a run that was killed has done
- * nothing.
- * @throws Error if a database does not fit, or if the user of the source may do more there than read
+ * Imports the users of another supabase/auth server from one snapshot of its database, in which nothing is written (reference:
+ * Importing a database). A later run imports the changes since then. The import is one transaction here, so a killed run has no
+ * effect.
+ * @throws Error if a database does not fit, or if the source user may do more than read
  */
 export async function importDatabase(deps: AdoptionDeps, input: ImportDatabaseInput): Promise<DatabaseImport> {
   const { url, names, sources } = migrateOptions(deps.config)
   const places = importPlacesOf(names)
-  // The lock comes before the snapshot: otherwise a run that waited would write an older state over a newer one.
+  // Take the lock before the snapshot. Otherwise a run that waited for the lock would overwrite newer data with older data.
   return underLock({ url, names }, (db) =>
     withSource(input, async (source) => {
       await requireHarmlessReader(source)
@@ -109,19 +109,19 @@ function describeTokensWithoutSession(count: number): readonly Loss[] {
   return count === 0 ? [] : [{ what: 'refresh tokens from before sessions: their users sign in again', count }]
 }
 
-/** The data that `import --forget` would drop, for the operator who decides on it. */
+/** The data that `import --forget` would drop, for the operator who decides. */
 export interface ForgetImportCosts {
-  /** The database that the users came from, as PostgreSQL identifies it. */
+  /** The source database of the users, as PostgreSQL identifies it. */
   readonly source: string
-  /** The tables of the record, with their schema, and how many rows each has. */
+  /** The tables of the record by qualified name, with their numbers of rows. */
   readonly rows: ReadonlyMap<string, number>
 }
 
 /**
- * Drops the record of an import. The next import from the same database needs it to find the changes there.
- * @param confirm asked before anything is dropped; false drops nothing
- * @returns whether it was done
- * @throws Error where nothing was imported
+ * Drops the record of an import. Without the record, the next import from the same database cannot find the changes there.
+ * @param confirm called before anything is dropped. If it returns `false`, nothing is dropped
+ * @returns whether the record was dropped
+ * @throws Error if nothing was imported
  */
 export async function forgetImport(
   { config }: Pick<AdoptionDeps, 'config'>,

@@ -38,12 +38,12 @@ import { listUnopened } from '../undo/give-back-secrets.ts'
 import { findVersion } from '../upstream-tables.ts'
 
 /**
- * Gives the old service its database back (reference: Adopting a database). Users keep their present passwords, emails and
+ * Gives the database back to the old service (reference: Adopting a database). Users keep their present passwords, emails and
  * factors.
- * @param confirm asked before anything changes; false changes nothing
- * @returns whether it was done
- * @throws Error where no adoption can be undone, while a run or this service is at work, and where a right, a key or a dependent
- * object is in the way
+ * @param confirm called before anything changes. If it returns `false`, nothing changes
+ * @returns whether the undo was done
+ * @throws Error if no adoption can be undone, while a run or this service is active, or if a right, a key or a dependent object
+ * prevents the undo
  */
 export async function undoAdoption(
   { config, encryptionKeys, randomBytes }: Omit<AdoptionDeps, 'now'>,
@@ -52,12 +52,12 @@ export async function undoAdoption(
   const target = adoptOptions(config)
   const { names } = target
   const places = placesOf(names)
-  // A run that waits for its index holds no other lock. It would go on in a database that is the old service's again.
+  // An `adopt` run that waits for its index holds no other lock, but would continue after the undo.
   const work = async (db: Kysely<unknown>) => {
     const record = (await findRecord(db, places)) ?? (await recoverRecord(db, places))
     if (record === undefined) throw new Error(await describeUnrecorded(db, places))
     const { switchedAt, version } = record
-    // The switch has dropped the schema of copies: since then, every role may use its name.
+    // Skip the schema of copies after the switch. The switch drops it, so any role may own this name later.
     const staging = switchedAt === null ? [places.staging] : []
     await requireOwnSchemas(db, [places.kept, ...staging, names.jobSchema])
     await requireStopped(db)
@@ -70,7 +70,7 @@ export async function undoAdoption(
     const encryption = { encryptionKeys, randomBytes }
     const takeBack = takeBackAll(db, { names, sources: migrationsInPlace() }, async (trx, attempt) => {
       await lockOwnTables(trx, places, { switchedAt, attempt })
-      // While the operator has read the question, a service may have started.
+      // Check again, because a service may have started while the operator was reading the question.
       await requireStopped(trx)
       if (switchedAt === null) await dropTriggers(trx, places)
       else {
@@ -87,15 +87,15 @@ export async function undoAdoption(
   return withoutOtherRuns(target, () => underLock(target, work))
 }
 
-/** The reason why nothing is undone where no run has left a record. */
+/** Returns the reason why nothing can be undone if no run has left a record. */
 async function describeUnrecorded(db: Kysely<unknown>, { names, kept }: AdoptionPlaces): Promise<string> {
   const isAdopted = (await findUnrecorded(db, names)) === 'adopted'
   return isAdopted ? describeAdopted(names) : `the schema ${kept} is not there: nothing was adopted`
 }
 
 /**
- * The tables would be taken away under a service that serves: each sign-in at it would fail. The connections that a
- * pooler keeps after the service has ended look like those of a service that waits for its next job.
+ * Refuses the undo while this service has connections. Each sign-in would fail if its tables were removed under a running
+ * service. Connections that a pooler keeps after the service has stopped look the same, so they are refused too.
  */
 async function requireStopped(db: Kysely<unknown>): Promise<void> {
   const pids = await listOwnConnections(db, JOBS_APPLICATION)
@@ -106,8 +106,8 @@ async function requireStopped(db: Kysely<unknown>): Promise<void> {
 }
 
 /**
- * Until the switch, later migrations of the old service stay valid. After it, they have run on tables of this service. The
- * database would count them as done and lack their changes.
+ * Refuses an undo if the old service has migrated the database after the switch. Migrations before the switch are valid. Later
+ * ones have run on tables of this service. After an undo, the database would count them as done without having their changes.
  */
 async function requireSameVersion(
   db: Kysely<unknown>,
@@ -122,9 +122,9 @@ async function requireSameVersion(
 }
 
 /**
- * Lock order: users, sessions, as requests of this service lock them. Where one takes another order,
- * `takeBackAll` tries again. Before the switch the old service serves: all tables that change are locked at
- * once, and each attempt gives way to its requests.
+ * Lock order: users, sessions, the order of this service's requests. If a request uses another order, `takeBackAll` tries again.
+ * Before the switch the old service is still working. So all tables that change are locked together, and each attempt gives up if
+ * it blocks a request.
  */
 async function lockOwnTables(
   trx: Kysely<unknown>,
@@ -142,10 +142,10 @@ async function dropOwnFunctions(trx: Kysely<unknown>, places: AdoptionPlaces): P
   await dropFunctions(trx, places.names)
 }
 
-/** Ends a rehearsal, which changes nothing. */
+/** The error that rolls a rehearsal back. */
 const REHEARSED = new Error('rehearsed')
 
-/** Drops everything that is this service's, as an undo does, and takes it back. Only PostgreSQL knows all that depends on it. */
+/** Drops everything of this service, as an undo does, and rolls back. Only PostgreSQL knows all dependent objects. */
 async function rehearse(db: Kysely<unknown>, places: AdoptionPlaces, record: AdoptionRecord): Promise<void> {
   const { names } = places
   try {
@@ -176,7 +176,7 @@ async function requireNoDependents(work: () => Promise<unknown>): Promise<void> 
   }
 }
 
-/** @throws Error that names the additions of others to the tables of this service */
+/** @throws Error that names what other programs have added to the tables of this service */
 async function requireNoAdditions(db: Kysely<unknown>, places: AdoptionPlaces): Promise<void> {
   const additions = await listAdditions(db, places)
   if (additions.length > 0)
@@ -185,7 +185,7 @@ async function requireNoAdditions(db: Kysely<unknown>, places: AdoptionPlaces): 
     )
 }
 
-/** The other service would have factors without a secret. @throws Error that names the secrets whose key no setting has */
+/** @throws Error that names the secrets whose key is not in the settings. The old service would lack these secrets */
 async function requireKeys(
   db: Kysely<unknown>,
   { places, switchedAt, encryptionKeys }: Pick<AdoptionDeps, 'encryptionKeys'> & UndoMoment,
@@ -197,7 +197,7 @@ async function requireKeys(
     )
 }
 
-/** `switchedAt`: since when this service has served; null where it has not. */
+/** The moment of an undo. `switchedAt` is the time of the switch, or `null` if there was none. */
 interface UndoMoment {
   readonly places: AdoptionPlaces
   readonly switchedAt: Date | null
@@ -220,20 +220,20 @@ async function restore(
   if (switchedAt === null) await dropStaging(trx, places)
 }
 
-/** The rows that `adopt --forget` would drop, for the operator who decides on it. */
+/** The rows that `adopt --forget` would drop, for the operator who decides. */
 export interface ForgetCosts {
-  /** When this service took over. */
+  /** The time when this service took over. */
   readonly switchedAt: Date
-  /** The tables that are dropped, with their schema, and how many rows each has. */
+  /** The dropped tables by qualified name, with their numbers of rows. */
   readonly rows: ReadonlyMap<string, number>
 }
 
 /**
- * Drops the tables of supabase/auth that have moved, with all rows. Undo is impossible afterwards. Until an adoption is finished,
- * the entries of the audit log may be there alone.
- * @param confirm asked before anything is dropped; false drops nothing
- * @returns whether it was done
- * @throws Error if nothing was adopted, the adoption is not finished, or an object of others depends on these tables
+ * Drops the moved tables of supabase/auth with all rows. Afterwards an undo is impossible. The adoption must be finished, because
+ * before that these tables may have the only copy of audit log entries.
+ * @param confirm called before anything is dropped. If it returns `false`, nothing is dropped
+ * @returns whether the tables were dropped
+ * @throws Error if nothing was adopted, the adoption is not finished, or an object of another program depends on these tables
  */
 export async function forgetAdoption(
   { config }: Pick<AdoptionDeps, 'config'>,

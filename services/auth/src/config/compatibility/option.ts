@@ -1,22 +1,22 @@
-/** A value that the code asks for, and its meaning for a reader of the documents. */
+/** A value that the code uses, and its meaning for readers of the documents. */
 export interface Choice {
   readonly value: string | number | boolean
   readonly words: string
 }
 
-/** One compatibility option. The strict profile behaves as the compatible one, unless it has a value of its own. */
+/** A compatibility option. Without a value of its own, the strict profile uses the value of the compatible profile. */
 export interface CompatibilityOption {
   readonly subject: string
   readonly compatible: Choice
   readonly supabase: Choice
   readonly strict?: Choice
-  /** Why the profile supabase differs. */
+  /** The reason why the profile supabase differs. */
   readonly reason: string
 }
 
 export type OptionRows = Readonly<Record<string, CompatibilityOption>>
 
-/** A trait of supabase/auth that this service does not follow in any profile. */
+/** A behaviour of supabase/auth that this service does not follow in any profile. */
 export interface KeptDifference {
   readonly subject: string
   readonly ours: string
@@ -24,7 +24,7 @@ export interface KeptDifference {
   readonly reason: string
 }
 
-/** A choice whose type is its value, so that the code can ask for it by type. */
+/** Returns a choice whose type is the literal value, so that the code can narrow by it. */
 export const is = <const V extends Choice['value']>(
   value: V,
   words: string,

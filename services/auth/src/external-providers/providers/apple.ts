@@ -7,8 +7,8 @@ const Name = z.object({
 })
 
 /**
- * Sign in with Apple. The configured secret is a JWT that the operator has signed; it is sent unchanged. The id_token names the
- * user. Apple sends the name of the user once, in the form of the callback after the first authorization.
+ * Sign in with Apple. The configured secret is a JWT signed by the operator, and is sent unchanged. The id_token identifies the
+ * user. Apple sends the user's name only once, in the callback form of the first authorization.
  */
 export const apple: DefineProvider = () => ({
   protocol: 'oauth2',
@@ -32,7 +32,7 @@ const Claims = z.object({
   iss: z.string(),
   sub: z.string(),
   email: Text,
-  /** `false` for accounts of Sign in with Apple at Work & School, whose administrators write the address. */
+  /** `false` for Sign in with Apple at Work & School, where administrators set the address. */
   email_verified: z.unknown().optional(),
   is_private_email: z
     .union([z.boolean(), z.enum(['true', 'false'])])
@@ -57,7 +57,7 @@ function readProfile(claims: unknown): ExternalProfile {
   }
 }
 
-/** Ignores a field that holds no name. Anybody can forge it, so it proves nothing, and must not end the sign-in. */
+/** Ignores an invalid name. Anyone can forge the field, so it proves nothing and must not fail the sign-in. */
 function readName({ userField }: Grant): string | undefined {
   if (userField === undefined) return undefined
   try {

@@ -5,9 +5,9 @@ import { type DefineProvider, type ExternalProfile, omitClaims, Text } from '../
 const MICROSOFT = 'https://login.microsoftonline.com'
 const TENANT =
   /^https:\/\/(?:login\.microsoftonline\.com\/([0-9a-f-]{36})\/v2\.0|sts\.windows\.net\/([0-9a-f-]{36})\/)$/i
-/** Endpoints for the users of many tenants. Any of their issuers counts. */
+/** Endpoints for users of several tenants. They accept the issuer of any tenant. */
 const FOR_MANY = [`${MICROSOFT}/common`, `${MICROSOFT}/organizations`]
-/** The tenant of all personal accounts, by its name and by the id that its tokens have. */
+/** The tenant of all personal accounts, by name and by the id in its tokens. */
 const PERSONAL = [`${MICROSOFT}/consumers`, `${MICROSOFT}/9188040d-6c67-4c5b-b112-36a304b66dad`] as const
 const Claims = z.looseObject({
   iss: z.string(),
@@ -17,15 +17,15 @@ const Claims = z.looseObject({
   preferred_username: Text,
   xms_edov: z.unknown().optional(),
 })
-/** Claims of the protocol, and claims that the profile holds elsewhere. */
+/** Claims of the protocol, and claims that the profile stores elsewhere. */
 const OMITTED = [
   ...['aud', 'iss', 'iat', 'nbf', 'exp', 'c_hash', 'at_hash', 'aio', 'nonce', 'rh', 'uti', 'jti', 'ver'],
   ...['sub', 'name', 'preferred_username'],
 ] as const
 
 /**
- * Microsoft accounts: of any tenant, or of the one at EXTERNAL_AZURE_URL alone. Each tenant is an issuer with its own keys. The
- * id_token holds the whole profile.
+ * Microsoft accounts, of any tenant or only of the tenant at EXTERNAL_AZURE_URL. Each tenant is an issuer with separate keys. The
+ * id_token contains the whole profile.
  */
 export const azure: DefineProvider = ({ baseUrl }) => {
   const base = baseUrl || `${MICROSOFT}/common`
@@ -47,7 +47,7 @@ export const azure: DefineProvider = ({ baseUrl }) => {
   }
 }
 
-/** The keys of an issuer. At the endpoints of one tenant no issuer but that of the tenant has any. */
+/** Returns the keys of an issuer. The endpoints of a single tenant accept only its own issuer. */
 function keysOf(base: string, issuer: string): KeySource | undefined {
   const own = base === PERSONAL[0] ? PERSONAL[1] : base
   const [, current, older] = TENANT.exec(issuer) ?? []
@@ -59,8 +59,7 @@ function keysOf(base: string, issuer: string): KeySource | undefined {
 }
 
 /**
- * An administrator may write any address for the users of a tenant. `xms_edov`, if present, says whether the
- * tenant owns its domain.
+ * A tenant's administrator may set any address for its users. `xms_edov`, if present, tells whether the tenant owns the domain.
  */
 function readProfile(token: unknown): ExternalProfile {
   const claims = Claims.parse(token)

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { type DefineProvider, Flag, listOf, Text } from '../provider.ts'
 
 const Profile = z.object({
-  // Bitbucket writes curly braces around the UUID. They are a part of the stored subject.
+  // Bitbucket puts the UUID in curly braces. They are a part of the stored subject.
   uuid: z.string(),
   display_name: Text,
   avatar: z.object({ href: Text }).nullish().catch(undefined),

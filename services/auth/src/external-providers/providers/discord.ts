@@ -14,7 +14,7 @@ const Profile = z.object({
 })
 const DEFAULT_AVATARS = 5
 
-/** Discord. It says itself whether the email is verified, and has no OpenID Connect. */
+/** Discord. Its profile says whether the email is verified. It does not support OpenID Connect. */
 export const discord: DefineProvider = ({ baseUrl }) => {
   const api = `${baseUrl || 'https://discord.com'}/api`
   return {

@@ -22,7 +22,7 @@ const Claims = z.object({
   picture: Text,
 })
 
-/** Facebook. Only Limited Login in apps gives id_tokens, and the app itself checks their nonce. */
+/** Facebook. Only Limited Login in apps returns id_tokens, and the app itself checks their nonce. */
 export const facebook: DefineProvider = ({ secret, baseUrl }) => {
   const site = baseUrl || ISSUER
   const graph = baseUrl || 'https://graph.facebook.com'
@@ -41,7 +41,7 @@ export const facebook: DefineProvider = ({ secret, baseUrl }) => {
       readProfile: readClaims,
     },
     identify: async ({ get }, { accessToken }) => {
-      // Facebook compares this proof with the app's secret, so that a stolen token alone opens no profile.
+      // Facebook checks this proof against the app's secret, so a stolen token is not enough to read a profile.
       const proof = createHmac('sha256', secret).update(accessToken).digest('hex')
       const fields = 'email,first_name,last_name,name,picture'
       const profile = await get(`${graph}/me?fields=${fields}&appsecret_proof=${proof}`, Profile)

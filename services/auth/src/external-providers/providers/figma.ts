@@ -8,7 +8,7 @@ const Profile = z.object({
   img_url: Text,
 })
 
-/** Figma. Its codes live for 30 seconds. */
+/** Figma. Its codes expire after 30 seconds. */
 export const figma: DefineProvider = ({ baseUrl }) => {
   const api = `${baseUrl || 'https://api.figma.com'}/v1`
   return {

@@ -9,7 +9,7 @@ const Profile = z.object({
 })
 const Emails = listOf(z.object({ email: z.string(), verified: Flag, primary: Flag }))
 
-/** GitHub. Only the list of addresses counts. The address in the profile is the address that the user shows to others. */
+/** GitHub. Uses only the list of addresses. The address in the profile is only the one that the user publishes. */
 export const github: DefineProvider = ({ baseUrl }) => {
   const site = baseUrl || 'https://github.com'
   // GitHub Enterprise Server has its API below the site.

@@ -10,7 +10,7 @@ const Profile = z.object({
 })
 const Emails = listOf(z.object({ email: z.string() }))
 
-/** GitLab, at gitlab.com or self-hosted. `confirmed_at` is about the address in the profile alone. */
+/** GitLab, at gitlab.com or self-hosted. `confirmed_at` applies only to the address in the profile. */
 export const gitlab: DefineProvider = ({ baseUrl }) => ({
   protocol: 'oauth2',
   issuer: baseUrl,

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { type DefineProvider, type ExternalProfile, Flag, Text } from '../provider.ts'
 
-/** Old tokens have the second form. */
+/** Old tokens contain the second form. */
 const ISSUERS = ['https://accounts.google.com', 'accounts.google.com']
 const Claims = z.object({
   sub: z.string(),
@@ -21,7 +21,7 @@ const Profile = z.object({
   hd: Text,
 })
 
-/** Google. Asks for the profile only if there is no id_token. */
+/** Google. Fetches the profile only if there is no id_token. */
 export const google: DefineProvider = () => ({
   protocol: 'oauth2',
   issuer: 'https://accounts.google.com',

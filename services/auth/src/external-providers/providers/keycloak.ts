@@ -7,7 +7,7 @@ const Claims = z.looseObject({
   email_verified: Flag,
   name: Text,
 })
-/** Access tokens of the realm have the same keys, and may have the same audience. */
+/** Check the type, because access tokens of the realm have the same keys and may have the same audience. */
 const IdTokenClaims = Claims.extend({ typ: z.literal('ID').optional() })
 /** Claims that the profile has members for. */
 const PROFILE = ['name', 'sub', 'email', 'email_verified'] as const
@@ -28,7 +28,7 @@ const PROTOCOL = [
   'session_state',
 ] as const
 
-/** A realm of Keycloak, at EXTERNAL_KEYCLOAK_URL. Newer versions need the scope `openid` to give a profile. */
+/** A realm of Keycloak, at EXTERNAL_KEYCLOAK_URL. Newer versions return a profile only with the scope `openid`. */
 export const keycloak: DefineProvider = ({ baseUrl }) => ({
   protocol: 'oauth2',
   issuer: baseUrl,

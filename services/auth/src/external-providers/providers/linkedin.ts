@@ -49,7 +49,7 @@ export const linkedin: DefineProvider = ({ baseUrl }) => {
   }
 }
 
-/** The name in the user's own language, else in any language. */
+/** The name in the user's own language, otherwise in any language. */
 function selectOwnLanguage(name: z.output<typeof Localized>): string | undefined {
   if (!name) return undefined
   const { localized, preferredLocale: locale } = name

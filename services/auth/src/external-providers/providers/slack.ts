@@ -4,7 +4,7 @@ import { type DefineProvider, Text, toListedEmail } from '../provider.ts'
 const USER_ID = 'https://slack.com/user_id'
 const TEAM_ID = 'https://slack.com/team_id'
 const Profile = z.object({
-  // Slack answers failures with the status 200 too.
+  // Slack uses the status 200 for failures too.
   ok: z.literal(true),
   [USER_ID]: z.string(),
   [TEAM_ID]: Text,

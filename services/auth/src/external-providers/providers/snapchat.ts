@@ -16,7 +16,7 @@ const Profile = z.object({
 })
 const Claims = z.object({ sub: z.string(), email: Text, name: Text })
 
-/** Snapchat. It seldom gives an email address: see EXTERNAL_SNAPCHAT_EMAIL_OPTIONAL. */
+/** Snapchat. It seldom returns an email address (see EXTERNAL_SNAPCHAT_EMAIL_OPTIONAL). */
 export const snapchat: DefineProvider = ({ baseUrl }) => {
   const accounts = baseUrl || 'https://accounts.snapchat.com'
   return {

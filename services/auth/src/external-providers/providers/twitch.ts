@@ -15,7 +15,7 @@ const User = z.object({
 })
 const Profile = z.object({ data: z.tuple([User], z.unknown()) })
 
-/** Twitch. Its API needs the client's id beside the token. */
+/** Twitch. Its API needs the client id in addition to the token. */
 export const twitch: DefineProvider = ({ clientId, baseUrl }) => {
   const site = baseUrl || 'https://id.twitch.tv'
   const api = baseUrl || 'https://api.twitch.tv'

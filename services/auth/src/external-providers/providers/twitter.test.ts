@@ -37,7 +37,7 @@ const PROFILE = {
   profile_image_url_https: 'https://pbs.example/ada.png',
 }
 
-/** The members that the user keeps of the account, in the metadata and in the identity. */
+/** The account members that are stored in the user's metadata and identity. */
 const ACCOUNT = accountBody({
   iss: 'https://api.twitter.com',
   sub: '783214',
@@ -57,7 +57,7 @@ beforeAll(async () => {
 })
 afterAll(() => service.close())
 
-/** Checks a signature as a provider does: computes its own and compares. */
+/** Computes the expected signature, as a provider does, and compares it. */
 function expectSigned(
   { method, url, headers }: StubRequest,
   token: { readonly token: string; readonly secret: string } | undefined,
@@ -100,7 +100,7 @@ function twitter(changes: { readonly profile?: object; readonly confirmed?: stri
   }
 }
 
-/** Begins at Twitter. Its URL has no state, since the state belongs to the request token. */
+/** Starts a sign-in at Twitter. The URL has no state, because the state belongs to the request token. */
 async function begin(query: Readonly<Record<string, string>> = {}): Promise<string> {
   const { url } = await service.begin('twitter', query)
   expect(url.href).toBe(`${API}/oauth/authenticate?oauth_token=${REQUEST_TOKEN.token}`)

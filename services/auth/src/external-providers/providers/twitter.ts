@@ -10,7 +10,7 @@ const Profile = z.object({
 })
 const PROFILE = '/1.1/account/verify_credentials.json?include_entities=false&skip_status=true&include_email=true'
 
-/** Twitter, over OAuth 1.0a. It returns only verified emails. */
+/** Twitter, with OAuth 1.0a. It returns only verified emails. */
 export const twitter: DefineProvider<OAuth1Provider> = ({ baseUrl }) => {
   const api = baseUrl || 'https://api.twitter.com'
   return {

@@ -9,7 +9,7 @@ beforeAll(async () => {
 })
 afterAll(() => service.close())
 
-/** Signs in by a connection that returns this profile. */
+/** Signs in with a connection that returns this profile. */
 async function signInBy(connection: string, organization: string, email: string) {
   const profile = { id: `prof_${connection}_${organization}`, connection_id: connection, organization_id: organization }
   service.answer((call) =>

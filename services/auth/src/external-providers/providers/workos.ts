@@ -13,9 +13,9 @@ const Answer = z.object({
 })
 
 /**
- * WorkOS. The client chooses the identity provider by `connection`, `organization` or `workos_provider`. WorkOS verifies no email
- * address: the identity provider behind a connection may send any. So an address counts as verified only if the settings trust
- * the connection or its organization.
+ * WorkOS. The client selects the identity provider by `connection`, `organization` or `workos_provider`. WorkOS does not verify
+ * email addresses, and the identity provider of a connection may send any address. So an address counts as verified only if the
+ * settings trust the connection or its organization.
  */
 export const workos: DefineProvider = ({ trustedConnections = [], baseUrl }) => {
   const api = baseUrl || 'https://api.workos.com'

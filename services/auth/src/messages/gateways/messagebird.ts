@@ -2,10 +2,10 @@ import { z } from 'zod'
 import type { GatewayProtocol } from '../sms-gateway.ts'
 
 export interface MessagebirdConfig {
-  /** Scheme and host. */
+  /** The scheme and host. */
   readonly apiUrl: string
   readonly accessKey: string
-  /** The sender: a phone number with `+`, or the name of a company. */
+  /** The sender: a phone number with `+`, or a company name. */
   readonly originator: string
 }
 
@@ -15,7 +15,7 @@ const Answer = z.object({
   errors: z.array(z.object({ code: z.number().optional(), description: z.string().optional() })).optional(),
 })
 
-/** Sends SMS by MessageBird (https://developers.messagebird.com/api/sms-messaging/). */
+/** Sends SMS with MessageBird (https://developers.messagebird.com/api/sms-messaging/). */
 export function messagebird({ apiUrl, accessKey, originator }: MessagebirdConfig): GatewayProtocol {
   return {
     name: 'messagebird',

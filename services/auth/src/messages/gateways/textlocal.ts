@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { GatewayProtocol } from '../sms-gateway.ts'
 
 export interface TextlocalConfig {
-  /** Scheme and host. */
+  /** The scheme and host. */
   readonly apiUrl: string
   readonly apiKey: string
   readonly sender: string
@@ -14,7 +14,7 @@ const Answer = z.object({
   errors: z.array(z.object({ code: z.number().optional(), message: z.string().optional() })).optional(),
 })
 
-/** Sends SMS by Textlocal (https://api.textlocal.in/docs/sendsms). */
+/** Sends SMS with Textlocal (https://api.textlocal.in/docs/sendsms). */
 export function textlocal({ apiUrl, apiKey, sender }: TextlocalConfig): GatewayProtocol {
   return {
     name: 'textlocal',

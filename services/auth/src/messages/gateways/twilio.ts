@@ -2,27 +2,27 @@ import { z } from 'zod'
 import type { GatewayOutcome, LibraryGateway, PostForm, Sms } from '../sms-gateway.ts'
 
 export interface TwilioConfig {
-  /** Scheme and host. */
+  /** The scheme and host. */
   readonly apiUrl: string
-  /** `AC…`; the library accepts no other form. */
+  /** Begins with `AC`. The library accepts no other form. */
   readonly accountSid: string
   readonly authToken: string
-  /** A messaging service (`MG…`), a phone number, or a sender's name. */
+  /** A messaging service (`MG…`), a phone number, or a sender name. */
   readonly sender: string
-  /** Template of WhatsApp messages. */
+  /** The template of WhatsApp messages. */
   readonly contentSid: string | undefined
 }
 
 const FAILED: readonly unknown[] = ['failed', 'undelivered']
 
-/** Sends SMS and WhatsApp messages by Twilio (https://www.twilio.com/docs/messaging/api/message-resource). */
+/** Sends SMS and WhatsApp messages with Twilio (https://www.twilio.com/docs/messaging/api/message-resource). */
 export function twilio(config: TwilioConfig): LibraryGateway {
   return {
     name: 'twilio',
     open: async (post) => {
-      // The library costs 0.3 s of processor time and 35 MiB, so only operators who use Twilio load it.
+      // Load the library only if the operator uses Twilio. It costs 0.3 s of CPU time and 35 MiB.
       const { default: library } = await import('twilio')
-      // `post` replaces the transport of the library, which resolves names again and follows redirects.
+      // Use `post` instead of the library's transport, which resolves names again and follows redirects.
       const httpClient = Object.assign(new library.RequestClient(), { request: requestOver(config, post) })
       const client = library(config.accountSid, config.authToken, { httpClient })
       return async (sms) => {
@@ -36,9 +36,9 @@ export function twilio(config: TwilioConfig): LibraryGateway {
   }
 }
 
-/** The request that the library gives to its transport. */
+/** The request that the library passes to its transport. */
 const ApiRequest = z.object({ uri: z.url(), data: z.record(z.string(), z.string()) })
-/** Every answer of the API. It excludes the page of a proxy in between, which the error of the library would quote. */
+/** The form of all API answers. It excludes a proxy's page, which the library's error would quote. */
 const ApiBody = z.record(z.string(), z.unknown())
 
 function requestOver({ apiUrl, accountSid, authToken }: TwilioConfig, post: PostForm) {
@@ -96,7 +96,7 @@ function outcomeOf(created: unknown): GatewayOutcome {
   return { status: 201, verdict: { verdict: 'refused', reason, code: String(message.errorCode ?? status) } }
 }
 
-/** The error of the library for an answer that is not 2xx. Its other errors have no status. */
+/** The library's error for an answer that is not 2xx. Its other errors have no status. */
 const Exception = z.object({
   status: z.number(),
   code: z.number().optional(),

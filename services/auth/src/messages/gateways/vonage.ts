@@ -2,11 +2,11 @@ import { z } from 'zod'
 import type { GatewayProtocol } from '../sms-gateway.ts'
 
 export interface VonageConfig {
-  /** Scheme and host. */
+  /** The scheme and host. */
   readonly apiUrl: string
   readonly apiKey: string
   readonly apiSecret: string
-  /** The sender that the phone shows: a number, or a name. */
+  /** The sender that the phone shows: a number or a name. */
   readonly from: string
 }
 
@@ -16,7 +16,7 @@ const Answer = z.object({
     .min(1),
 })
 
-/** Sends SMS by Vonage (https://developer.vonage.com/en/api/sms). */
+/** Sends SMS with Vonage (https://developer.vonage.com/en/api/sms). */
 export function vonage({ apiUrl, apiKey, apiSecret, from }: VonageConfig): GatewayProtocol {
   return {
     name: 'vonage',

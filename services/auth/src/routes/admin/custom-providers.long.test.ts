@@ -73,7 +73,7 @@ const oauth2 = (changes: object = {}) => ({
 })
 
 let people = 0
-/** Signs in as a browser does, until the last redirect. */
+/** Signs in like a browser, up to the last redirect. */
 async function signIn(provider: string, query: Readonly<Record<string, string>> = {}) {
   const started = await service.app.inject(`/authorize?${new URLSearchParams({ provider, ...query })}`)
   expect(started.statusCode).toBe(302)
@@ -84,7 +84,7 @@ async function signIn(provider: string, query: Readonly<Record<string, string>> 
   return { authorize, ...land(landed) }
 }
 
-/** The data of an identity and the metadata of its user. */
+/** Returns the data of an identity and the metadata of its user. */
 const accountOf = ({ sub, email }: Pick<ReturnType<typeof newAccount>, 'sub' | 'email'>, more: object = {}) => ({
   iss: ISSUER,
   sub,
@@ -250,7 +250,7 @@ describe('PUT and DELETE /admin/custom-providers/{identifier}', () => {
   it('409: refuses the second of two parallel changes', async () => {
     await ask('POST', '', oauth2())
     const { db } = service.deps
-    // While the row is locked, both changes read it, and then wait to write it.
+    // While the row is locked, both changes read it and then wait to write it.
     const { changes } = await db.transaction().execute(async (trx) => {
       await sql`SELECT FROM ${sql.table('custom_oauth_providers')} FOR UPDATE`.execute(trx)
       const changing = Promise.all(['A', 'B'].map((name) => ask('PUT', '/custom:old', { name })))
@@ -308,7 +308,7 @@ describe('PUT and DELETE /admin/custom-providers/{identifier}', () => {
 const makeViewer = (email: string) =>
   service.deps.db.updateTable('users').set({ console_role: 'viewer' }).where('email', '=', email).execute()
 
-/** The parameters of the redirect for a refused operator. */
+/** The parameters of the redirect for a rejected operator. */
 const PROTECTED = {
   error: 'access_denied',
   error_code: 'console_user_protected',

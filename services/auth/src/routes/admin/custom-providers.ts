@@ -34,7 +34,7 @@ const stored = {
 }
 const [OAuth2Settings, OidcSettings] = CustomProviderSettings.options
 
-/** A custom provider as admins see it, without its secret. */
+/** A custom provider in the form for admins, without its secret. */
 const CustomProviderView = z.discriminatedUnion('provider_type', [
   OAuth2Settings.extend(stored),
   OidcSettings.extend(stored),
@@ -74,7 +74,7 @@ const changeSchema = {
   response: { 200: CustomProviderView, ...errorAnswers(400, 401, 403, 404, 409, 413) },
 }
 
-/** `/admin/custom-providers`: providers that admins add while the service runs. */
+/** `/admin/custom-providers`: providers that admins add at run time. */
 export const customProvidersRoutes: FastifyPluginAsyncZod = async (app) => {
   const { deps } = app
   app.addHook('onRequest', (_request, _reply, done) => {

@@ -35,7 +35,7 @@ async function generate(payload: object, query = '', on = test) {
 const expectFailure = (payload: object, failure: Failure, on = test) =>
   failWith(on, { method: 'POST', url: '/admin/generate_link', headers: OPERATOR, payload }, failure)
 
-/** Follows a link. @returns where it leads, and the fragment there */
+/** Follows a link. @returns the target of its redirect, and the fragment */
 async function follow(actionLink: string) {
   const { pathname, search } = new URL(actionLink)
   const { headers } = await test.app.inject({ url: pathname + search })
@@ -43,7 +43,7 @@ async function follow(actionLink: string) {
   return [href.slice(0, href.length - hash.length), Object.fromEntries(new URLSearchParams(hash.slice(1)))]
 }
 
-/** The address to which a link leads that signs in, and the fragment there. */
+/** The redirect target and fragment of a link that signs in. */
 function signedIn(type: string) {
   const { provider: _none, ...fragment } = fragmentBody('', { type })
   return ['http://localhost:3000/', fragment]
@@ -54,7 +54,7 @@ const verify = async (payload: object) => (await test.post('/verify', payload)).
 const linkOf = (token: string, type: string, redirectTo = 'http://localhost:3000') =>
   `http://localhost:8081/verify?token=${token}&type=${type}&redirect_to=${redirectTo}`
 
-/** The body of a link: the user, the link and its parts. */
+/** The response for a link: the user, the link and its parts. */
 function linkBody(type: string, user: object, members: object = {}) {
   return {
     ...user,
@@ -268,7 +268,7 @@ describe('POST /admin/generate_link', () => {
     const email = nextEmail()
     const answers = await Promise.all(Array.from({ length: 6 }, () => generate({ type: 'magiclink', email })))
     const made = unconfirmedBody(email, { id: answers[0]?.body.id })
-    // One of them signs the user up. Links for a user who waits for the confirmation are those of a sign-up too, or magic links.
+    // One request signs the user up. The others return sign-up links for the unconfirmed user, or magic links.
     for (const { status, body } of answers) {
       expect([status, body]).toEqual([200, linkBody(body.type, { ...made, recovery_sent_at: body.recovery_sent_at })])
     }
@@ -298,7 +298,7 @@ describe('POST /admin/generate_link', () => {
     const [one, two] = [await createSignedUp(test.deps), await createSignedUp(test.deps)]
     const change = { type: 'email_change_new', email: one.email, new_email: two.email }
     await expectFailure(change, [422, 'email_exists', TAKEN])
-    // The user's own address counts as taken.
+    // The current address of the user counts as taken.
     for (const type of ['email_change_current', 'email_change_new']) {
       await expectFailure({ type, email: one.email, new_email: one.email.toUpperCase() }, [422, 'email_exists', TAKEN])
     }

@@ -48,7 +48,7 @@ const LinkBody = z
     ],
   })
 
-/** `POST /admin/generate_link`: a link and a code that the admin sends by other means. No mail goes out. */
+/** `POST /admin/generate_link`: a link and a code for the admin to deliver. auth sends no mail. */
 export const generateLinkRoutes: FastifyPluginAsyncZod = async (app) => {
   const { deps } = app
   app.post(

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsync } from 'fastify'
 import { refuseFeature } from '../../plugins/refuse-feature.ts'
 
-/** `/admin/sso` and every path below: refused, because SAML is not built. */
+/** `/admin/sso` and all paths below: rejected, because auth does not support SAML. */
 export const adminSsoRoutes: FastifyPluginAsync = async (app) => {
   app.all('/admin/sso', refuseFeature('saml'))
   app.all('/admin/sso/*', refuseFeature('saml'))

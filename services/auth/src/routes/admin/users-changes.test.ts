@@ -127,7 +127,7 @@ describe('PUT /admin/users/{user_id}', () => {
     await test.deps.db.insertInto('one_time_tokens').values(token).execute()
     const email = `moved-${user.email}`
     const { status, body } = await ask('PUT', user.id, { email: email.toUpperCase(), phone: '+14155550123' })
-    // Both addresses are unconfirmed, although the old one was confirmed.
+    // Both addresses are unconfirmed, although the old email was confirmed.
     expect({ status, body }).toEqual({
       status: 200,
       body: userBody({
@@ -267,7 +267,7 @@ describe('PUT /admin/users/{user_id}', () => {
     expect((await ask('PUT', user.id, { ban_duration: 'none' })).body).toEqual(
       signedUpBody({ user, email: user.email }, { last_sign_in_at: anyTime }),
     )
-    // The session was not ended, only refused.
+    // The ban only blocked the session and did not end it.
     expectSession(await refresh(session.refresh_token), signedUpBody({ user, email: user.email }))
   })
 
@@ -399,7 +399,7 @@ describe('DELETE /admin/users/{user_id}', () => {
     expect((await test.app.inject({ url: '/user', headers })).json()).toEqual(
       errorBody(403, 'user_not_found', 'User from sub claim in JWT does not exist'),
     )
-    // A second deletion changes nothing, and the address is free again.
+    // A second deletion changes nothing, and the address is available again.
     expect(await ask('DELETE', user.id, { should_soft_delete: true })).toEqual({ status: 200, body: {} })
     expect((await ask('GET', user.id)).body).toEqual(body)
     await expectFailure('PUT', user.id, {}, [404, 'user_not_found', 'User not found'])

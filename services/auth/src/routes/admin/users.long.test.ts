@@ -31,7 +31,7 @@ async function ask(method: Method, url: string, payload?: object, headers: Recor
   return { status: answer.statusCode, body: answer.json(), headers: answer.headers }
 }
 
-/** Makes a user and returns their record. */
+/** Creates a user and returns the record. */
 async function create(payload: object) {
   const { status, body } = await ask('POST', '/admin/users', payload)
   expect(status, JSON.stringify(body)).toBe(200)

@@ -154,12 +154,12 @@ function readManagedUser(request: FastifyRequest, { userId }: { readonly userId:
   return { userId: requireId('user_id', userId), audience: readWantedAudience(request) }
 }
 
-/** An empty cursor, which counts as absent elsewhere, asks for the first page by cursors. */
+/** An empty parameter `cursor` requests the first page by cursors. Elsewhere, an empty parameter counts as absent. */
 function readForm(url: string): UserListRequest['form'] {
   return new URL(url, 'http://localhost').searchParams.has('cursor') ? 'cursor' : 'page'
 }
 
-/** Sends a list piece by piece. Each piece is read when the client has taken the piece before it. */
+/** Sends a list in pieces. Each piece is read after the client has received the previous one. */
 async function sendUsers(reply: FastifyReply, pieces: AsyncGenerator<string>): Promise<undefined> {
   reply.liftDeadline()
   reply.type('application/json; charset=utf-8')
@@ -167,7 +167,7 @@ async function sendUsers(reply: FastifyReply, pieces: AsyncGenerator<string>): P
   return undefined
 }
 
-/** Writes the answer of a list piece by piece, since a long list would fill the memory. */
+/** Writes the list in pieces, because a long list would need too much memory. */
 async function* writeUsers(
   { compatibility }: Pick<AuthConfig, 'compatibility'>,
   { users, rest }: ListedUsers,
@@ -181,7 +181,7 @@ async function* writeUsers(
   yield `],"aud":${JSON.stringify(aud)}}`
 }
 
-/** The link to the next page, and in the page form the length of the list. */
+/** Returns the link to the next page and, in the page form, the length of the list. */
 function listHeaders(
   shown: Pick<LinkedPage, 'path' | 'query'>,
   list: UserListRequest,

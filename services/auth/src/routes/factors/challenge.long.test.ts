@@ -90,7 +90,7 @@ describe('POST /factors/{factor_id}/challenge', () => {
     expect(verified.json().user.factors).toEqual([
       factorBody({ id: factorId, friendly_name: phone, factor_type: 'phone', phone, last_challenged_at: anyTime }),
     ])
-    // A code belongs to one challenge.
+    // A code is valid for only one challenge.
     const again = await test.post(`/factors/${factorId}/verify`, payload, headers)
     expect(statusAndBody(again)).toEqual([
       422,
@@ -192,7 +192,7 @@ describe('POST /factors/{factor_id}/challenge', () => {
       429,
       errorBody(429, 'over_request_rate_limit', 'Request rate limit reached'),
     ])
-    // Verifications have a limit of their own.
+    // Verifications have a separate limit.
     const code = app.code()
     const elsewhere = { ...own, 'x-client': 'two' }
     const answer = await answerChallenge(test, elsewhere, {

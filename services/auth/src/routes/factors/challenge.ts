@@ -22,7 +22,7 @@ const ChallengeAnswer = z.object({
     .optional(),
 })
 
-/** `POST /factors/{factor_id}/challenge`: challenges a factor. A phone gets a code. */
+/** `POST /factors/{factor_id}/challenge`: creates a challenge. A phone gets a code. */
 export const challengeRoutes: FastifyPluginAsyncZod = async (app) => {
   const { deps } = app
   await app.register(noStore)

@@ -27,7 +27,7 @@ beforeAll(async () => {
 })
 afterAll(() => test.close())
 
-/** New codes, which are shown this once. */
+/** The response with new codes, which are shown only once. */
 const codesBody = (friendly_name: string) => ({
   id: anyId,
   type: 'recovery_code',
@@ -48,7 +48,7 @@ describe('POST /factors/recovery-codes', () => {
       factorBody({ id: app.factorId, friendly_name: 'app', last_challenged_at: anyTime }),
       factorBody({ id, factor_type: 'recovery_code', friendly_name: 'Recovery codes' }),
     ])
-    // The mail about the app may arrive before or after.
+    // The mail about the authenticator app may arrive before or after.
     const texts = [await test.readMail(email), await test.readMail(email)].map(({ mail }) => mail.text)
     expect(texts).toContainEqual(expect.stringContaining('(recovery_code)'))
   })

@@ -18,7 +18,7 @@ const StatusAnswer = z.object({
 
 const USUAL_NAME = 'Recovery codes'
 
-/** `GET`, `POST` and `DELETE /factors/recovery-codes`: codes for users who have lost their other second factors. */
+/** `GET`, `POST` and `DELETE /factors/recovery-codes`: codes for users who lose their other second factors. */
 export const recoveryCodesRoutes: FastifyPluginAsyncZod = async (app) => {
   const { deps } = app
   await app.register(noStore)

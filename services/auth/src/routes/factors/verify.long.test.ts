@@ -31,7 +31,7 @@ let test: MailApp
 beforeAll(async () => {
   test = await openMailApp({
     AUTH_DB_NAMESPACE: 'app',
-    // Behind one proxy. The requests carry no X-Real-Ip, so the request limits count none of them.
+    // Behind one proxy. Requests have no X-Real-Ip, so the request limits do not count them.
     AUTH_TRUSTED_PROXIES: '1',
     AUTH_RATE_LIMIT_HEADER: 'X-Real-Ip',
     AUTH_MAILER_NOTIFICATIONS_MFA_FACTOR_ENROLLED_ENABLED: 'true',
@@ -52,7 +52,7 @@ const WRONG = [422, 'mfa_verification_failed', 'Invalid TOTP code entered'] as c
 const MISMATCH = [422, 'mfa_ip_address_mismatch', 'Challenge and verify IP addresses mismatch.'] as const
 const NOT_FOUND = [422, 'mfa_factor_not_found', 'MFA factor with the provided challenge ID not found'] as const
 
-/** Codes near now that are not the app's. */
+/** Codes that the app does not show around the current time. */
 function wrongCodes(app: AuthenticatorApp, count: number): readonly string[] {
   const right = [-1, 0, 1].map((step) => app.code(step))
   return Array.from({ length: count + 3 }, (_, index) => String(100_000 + index))
@@ -60,7 +60,7 @@ function wrongCodes(app: AuthenticatorApp, count: number): readonly string[] {
     .slice(0, count)
 }
 
-/** Puts one request after the other. */
+/** Runs the requests one after the other. */
 async function inTurn<T>(items: readonly T[], run: (item: T) => Promise<unknown>): Promise<void> {
   for (const item of items) await run(item)
 }
@@ -69,7 +69,7 @@ async function createWithApp() {
   const signedIn = await createSignedIn(test)
   const app = await enrolApp(test, signedIn.headers)
   const ask = (headers: { readonly authorization: string } = signedIn.headers) => challenge(test, headers, app.factorId)
-  /** The user record once the app is verified. */
+  /** The user record after the verification of the app. */
   const expected = signedUpBody(signedIn, { factors: [factorBody({ id: app.factorId, last_challenged_at: anyTime })] })
   return { ...signedIn, app, ask, expected }
 }
@@ -142,7 +142,7 @@ describe('POST /factors/{factor_id}/verify', () => {
     const otherSteppedUp = (await answerChallenge(test, headers, code)).json()
     const mine = factorBody({ id: steppedUp.app.factorId, friendly_name: 'mine', last_challenged_at: anyTime })
     const expected = signedUpBody(signedIn, { factors: [mine] })
-    // Both sessions have verified a factor, so both stay.
+    // Both sessions have verified a factor, so neither is ended.
     expectSession(await refresh(steppedUp.refreshToken), expected)
     expectSession(await refresh(otherSteppedUp.refresh_token), expected)
     expect(otherSteppedUp.user.factors.map(({ id }: { id: string }) => id)).not.toContain(planted.factorId)
@@ -157,7 +157,7 @@ describe('POST /factors/{factor_id}/verify', () => {
       400,
       grantErrorBody('invalid_grant', 'refresh_token_already_used', 'Invalid Refresh Token: Already Used'),
     ])
-    // The reuse may come from a thief, so the session is revoked (reference: Refresh tokens).
+    // A thief may have reused the token, so the session is revoked (reference: Refresh tokens).
     expect(statusAndBody(await refresh(refreshToken))).toEqual([
       400,
       grantErrorBody('invalid_grant', 'refresh_token_already_used', 'Invalid Refresh Token: Already Used'),
@@ -276,7 +276,7 @@ describe('POST /factors/{factor_id}/verify', () => {
     expect(answers.filter(({ statusCode }) => statusCode === 200)).toHaveLength(1)
     const refusals = refusalsIn(answers)
     expect(refusals).toHaveLength(49)
-    // The accepted request ends the challenges of the user, so a request that comes later may find its own gone.
+    // The accepted request deletes the challenges of the user, so a later request may not find its own.
     const allowed = [WRONG, NOT_FOUND].map(([status, code, text]) => [status, errorBody(status, code, text)])
     for (const refusal of refusals) expect(allowed).toContainEqual(refusal)
   })
@@ -291,7 +291,7 @@ describe('POST /factors/{factor_id}/verify', () => {
     expect(answers.filter(({ statusCode }) => statusCode === 200)).toHaveLength(1)
     const refusals = refusalsIn(answers)
     expect(refusals).toHaveLength(49)
-    // A request that comes later finds the code used, or the challenge used or gone.
+    // A later request finds the code used, or the challenge used or deleted.
     const allowed = [WRONG, MISMATCH, NOT_FOUND].map(([status, code, text]) => [status, errorBody(status, code, text)])
     for (const refusal of refusals) expect(allowed).toContainEqual(refusal)
     await expectFailure(app.factorId, { challenge_id, code: app.code(1) }, headers, MISMATCH)

@@ -31,7 +31,7 @@ const VerifyBody = z
     anyOf: [withTexts(['code']), { ...needs('webauthn'), properties: { webauthn: { type: 'object' } } }],
   })
 
-/** `POST /factors/{factor_id}/verify`: answers a challenge, for a session of aal2. The first answer verifies the factor. */
+/** `POST /factors/{factor_id}/verify`: answers a challenge and steps up to aal2. The first answer verifies the factor. */
 export const verifyFactorRoutes: FastifyPluginAsyncZod = async (app) => {
   const { deps } = app
   await app.register(noStore)

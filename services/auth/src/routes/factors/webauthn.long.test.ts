@@ -48,7 +48,7 @@ async function ask(factorId: string, headers: Headers) {
 const verify = (factorId: string, payload: object, headers: Headers) =>
   test.post(`/factors/${factorId}/verify`, payload, headers)
 
-/** The user record of a user whose authenticator is verified. */
+/** The user record after the verification of an authenticator. */
 const withKey = (signedIn: SignedIn, id: string) =>
   signedUpBody(signedIn, { factors: [factorBody({ id, factor_type: 'webauthn', last_challenged_at: anyTime })] })
 
@@ -226,7 +226,7 @@ describe('a WebAuthn factor', () => {
       }),
     )
     expect(answers.map(({ statusCode }) => statusCode).toSorted()).toEqual([200, 422])
-    // The first one ends the other challenges of its factor, before or after the second one has read its own.
+    // The first request deletes other challenges of the factor, before or after the second request reads its own.
     const gone = errorBody(422, 'mfa_factor_not_found', 'MFA factor with the provided challenge ID not found')
     expect([errorBody(...WRONG), gone].map((body) => [[422, body]])).toContainEqual(refusalsIn(answers))
   })

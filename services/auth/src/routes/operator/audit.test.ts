@@ -33,7 +33,7 @@ const actionsOf = async (query: string) =>
 describe('GET /operator/audit', () => {
   it('200: finds what was done to a user and by them, without refreshes', async () => {
     const done = ['user_modified', 'operator.users.ban']
-    // The clock stands still, so the order is that of the ids.
+    // The clock stands still, so the entries are sorted by their random ids.
     expect((await actionsOf(`?user=${user.user.id}`)).toSorted()).toEqual(['login', ...done].toSorted())
     const own = ['login', 'factor_in_progress', 'challenge_created', 'verification_attempted']
     expect((await actionsOf(`?user=${support.user.id}`)).toSorted()).toEqual([...own, ...done].toSorted())

@@ -30,7 +30,7 @@ afterAll(() => test.close())
 const list = async () =>
   statusAndBody(await test.app.inject({ url: '/operator/keys', headers: { ...viewer.credentials } }))
 const base64url = (characters: number) => expect.stringMatching(new RegExp(`^[\\w-]{${characters}}$`))
-/** The entry of the audit log on a change of the key `spring` by the admin. */
+/** The entry of the audit log for a change of the key `spring` by the admin. */
 const entryOf = (changes: object) =>
   changeEntry(admin, { action: 'signing-keys.manage', object: { kind: 'signing-key', id: 'spring' }, changes })
 

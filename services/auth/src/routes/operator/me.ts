@@ -5,7 +5,7 @@ import { errorAnswers } from '../../error-body.ts'
 
 const OperatorView = operatorView('The user who acts, with their console role')
 
-/** Tells an operator who they are (console reference: Who one is). */
+/** Returns the calling operator (console reference: Who one is). */
 export const operatorMeRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get(
     '/operator/me',

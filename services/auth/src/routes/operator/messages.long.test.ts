@@ -17,7 +17,6 @@ afterAll(() => test.close())
 
 const list = (query = '') => operate(test, viewer, `GET /messages${query}`)
 const ofUser = (id: string) => list(`?user=${id}`)
-/** A mail that was sent. */
 const sent = (userId: string, purpose: string, changes: object = {}) => ({
   id: anyId,
   kind: 'mail',
@@ -55,7 +54,7 @@ describe('GET /operator/messages', () => {
     await test.idle()
     await test.post('/otp', { email })
     await test.idle()
-    // The interval between two mails of a kind keeps the second one back.
+    // The second mail is not sent, because the interval between two mails of a kind has not passed.
     await test.post('/otp', { email })
     await test.idle()
     const messages = [sent(user.id, 'magic_link'), sent(user.id, 'recovery')]
@@ -95,7 +94,7 @@ describe('GET /operator/messages', () => {
 describe('GET /operator/messages while the mail server takes nothing', () => {
   let refused: MailApp
   let operator: SignedInOperator
-  /** Each has been sent a mail, in this order. */
+  /** The users to whom mails were sent, in this order. */
   let users: readonly SignedUp[]
   beforeAll(async () => {
     refused = await openMailApp(SETTINGS)
@@ -104,7 +103,7 @@ describe('GET /operator/messages while the mail server takes nothing', () => {
     users = [await createSignedUp(refused.deps), await createSignedUp(refused.deps)]
     for (const [index, { email }] of users.entries()) {
       await refused.post('/recover', { email })
-      // A job makes the mail. The next request could overtake it.
+      // Wait for the job that creates the mail. Otherwise the mail of the next request could come first.
       const expected = [200, { messages: waitingFor(users.slice(0, index + 1)) }]
       await vi.waitFor(async () => expect(await list()).toEqual(expected), { timeout: 60_000 })
     }

@@ -18,7 +18,7 @@ const schema = {
   response: { 200: z.object({ messages: z.array(MessageView) }), ...errorAnswers(400, 401, 404) },
 }
 
-/** `GET /operator/messages`: mails and SMS, and why one has failed (console reference: Routes of auth). */
+/** `GET /operator/messages`: lists mails and SMS, with the reasons of failures (console reference: Routes of auth). */
 export const operatorMessagesRoutes: FastifyPluginAsyncZod = async (app) => {
   const { deps } = app
   app.get('/operator/messages', { config: { action: 'messages.read' }, schema }, async (request, reply) => {

@@ -19,7 +19,7 @@ beforeAll(async () => {
 afterAll(() => test.close())
 
 const ask = (service: Pick<TestApp, 'app'> = test) => operate(service, viewer, 'GET /overview')
-/** The days of the answer, in which only some have counts. */
+/** The days of the answer. Days without counts are zero. */
 const days = (counts: Readonly<Record<string, readonly [number, number]>>) =>
   Array.from({ length: 30 }, (_, index) => {
     const date = new Date(Date.parse('2025-12-04') + index * 86_400_000).toISOString().slice(0, 10)
@@ -27,7 +27,7 @@ const days = (counts: Readonly<Record<string, readonly [number, number]>>) =>
     return { date, sign_ups, sign_ins }
   })
 const health = { database: 'ok', mail: 'ok', queue: 'ok' }
-/** The whole body, by what `fill` has stored. */
+/** The whole body, according to the rows that `fill` has stored. */
 const overview = (changes: object = {}) => ({
   users: { total: 4, confirmed: 3, banned: 1, anonymous: 1 },
   days: days({ '2025-12-04': [1, 0], '2025-12-31': [0, 1], '2026-01-01': [0, 1], '2026-01-02': [1, 0] }),
@@ -74,12 +74,12 @@ describe('GET /operator/overview', () => {
     await beside.close()
     await test.deps.db.deleteFrom('users').where('id', '=', user.id).execute()
     const users = { total: 5, confirmed: 4, banned: 1, anonymous: 1 }
-    // Its settings name another mail server.
+    // The settings of this process name another mail server.
     expect(later).toEqual([200, overview({ users, health: { ...health, mail: 'does not answer' } })])
   })
 
   it('200: says what is wrong with mail server and queue', async () => {
-    // Nothing listens on the port of its mail server, and it has no worker.
+    // This app has no worker, and nothing listens on the port of its mail server.
     const alone = await openTestApp({ settings: OPERATOR_SETTINGS, database: test.database })
     const broken = { database: 'ok', mail: 'does not answer', queue: 'does not work on jobs' }
     expect(await ask(alone)).toEqual([200, overview({ health: broken })])

@@ -5,7 +5,6 @@ import { errorAnswers } from '../../error-body.ts'
 import { type Overview, showOverview } from '../../use-cases/show-overview.ts'
 
 const FRESH_MS = 60_000
-/** There is one overview. */
 const ALL = 'all'
 
 const Health = z.string().meta({ example: 'ok' })
@@ -18,22 +17,22 @@ const OverviewCounts = z.object({
     .meta({ description: 'The last 30 UTC days, the oldest first' }),
   messages: z.object({ waiting: z.int(), failed: z.int() }),
 })
-/** Without counts while the database does not answer. */
+/** Contains no counts while the database is unavailable. */
 const OverviewView = OverviewCounts.partial().extend({
   health: z
     .object({ database: Health, mail: Health, queue: Health })
     .meta({ description: 'ok, or a short text of what is wrong' }),
 })
 
-/** `GET /operator/overview`: counts and health for the first page of operators (console reference: Overview of auth). */
+/** `GET /operator/overview`: counts and health for the operators' start page (console reference: Overview of auth). */
 export const operatorOverviewRoutes: FastifyPluginAsyncZod = async (app) => {
-  // The page asks again and again. The sums of a large database take a second.
+  // Cache the overview, because the page requests it repeatedly. The sums of a large database take a second.
   const overviews = new LRUCache<typeof ALL, Overview>({
     max: 1,
     ttl: FRESH_MS,
     fetchMethod: async (_key, _stale, { options }) => {
       const overview = await showOverview(app.deps)
-      // The counts are back as soon as the database is.
+      // Show the counts as soon as the database is back.
       if (overview.counts === undefined) options.ttl = 1
       return overview
     },

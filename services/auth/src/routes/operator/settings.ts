@@ -42,7 +42,7 @@ const SettingsView = z.object({
   warnings: z.array(z.string()).meta({ description: 'What whoever runs the service should change, in words' }),
 })
 
-/** `GET /operator/settings`: the settings of the service, without a secret (console reference: Settings of auth). */
+/** `GET /operator/settings`: the settings of the service, without secrets (console reference: Settings of auth). */
 export const operatorSettingsRoutes: FastifyPluginAsyncZod = async (app) => {
   const { config, db } = app.deps
   app.get(

@@ -36,7 +36,7 @@ beforeAll(async () => {
 })
 afterAll(() => test.close())
 
-/** The entry of the audit log on a change of a user by the admin. */
+/** The entry of the audit log for a change of a user by the admin. */
 const entryOf = (action: string, id: string, changes: object) =>
   changeEntry(admin, { action, object: { kind: 'user', id }, changes })
 const invalid = (text: string) => [400, errorBody(400, 'validation_failed', text)]

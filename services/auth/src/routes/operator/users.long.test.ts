@@ -39,7 +39,7 @@ const emailsOf = async (query: string) => {
   const answer = await ask(query)
   return expectBody(200, answer).users.map(({ email }: { readonly email: string }) => email)
 }
-/** An identity of a user in the list, by default that of their email. */
+/** An identity of a user in the list. The default is the identity of the user's email. */
 const listedIdentity = ({ user: { id }, email }: SignedUp, members: object = {}) => ({
   ...{ identity_id: anyId, user_id: id, created_at: anyTime, updated_at: anyTime },
   ...{ id, provider: 'email', email, ...members },
@@ -48,7 +48,7 @@ const [ANN, BOB, CARL] = ['ann@shop.example', 'bob@ann.example', 'carl@shop.exam
 const search = (text: string) => emailsOf(`?order=asc&search=${encodeURIComponent(text)}`)
 
 describe('GET /operator/users', () => {
-  // Users write these themselves, up to a megabyte each, and a page of them would be too large for the console.
+  // Users write these values, up to a megabyte each. A page that contains them would be too large for the console.
   it('200: shows users without metadata and without the claims of their identities', async () => {
     const [, bob] = people
     const { user_metadata: _metadata, ...shown } = signedUpBody(bob ?? viewer, { email: BOB })

@@ -22,7 +22,7 @@ import { ListedUserView, UserView, viewListedUser } from '../../users/user-view.
 
 const ListQuery = z.object({
   ...operatorListFields,
-  // A longer text would take long to cut into the parts that the index has.
+  // PostgreSQL would take too long to split a longer text into the parts that the index contains.
   search: z.string().max(255).optional().meta({
     description:
       'The beginning of an email, a phone or a full name, an id, or the subject of an identity at a provider',
@@ -130,7 +130,6 @@ export const operatorUsersRoutes: FastifyPluginAsyncZod = async (app) => {
   )
 }
 
-/** The answer to a deletion, and its entry in the audit log. */
 function deletedUser(id: string, manner: 'soft' | 'hard') {
   return { status: 200, answer: {}, object: { kind: 'user', id }, changes: { manner } } as const
 }

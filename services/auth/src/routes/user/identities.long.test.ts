@@ -18,7 +18,7 @@ beforeAll(async () => {
 })
 afterAll(() => test.close())
 
-/** Gives a user one more identity. */
+/** Adds an identity to a user. Returns the id of the identity. */
 async function link({ user }: SignedIn, provider: string, data: Record<string, unknown>): Promise<string> {
   const values = { user_id: user.id, provider, provider_id: `${provider}-${user.id}`, identity_data: data }
   const query = test.deps.db.insertInto('identities').values(values).returning('id')
@@ -90,7 +90,7 @@ describe('DELETE /user/identities/{identity_id}', () => {
     expect((await test.readMail(signedIn.email)).mail.subject).toMatch(/^A sign-in method was removed/)
   })
 
-  // An access token with an unverified address would let its owner impersonate another user.
+  // With an unverified address in the access token, its owner could impersonate another user.
   it('422: never adopts an email that its provider has not verified', async () => {
     const signedIn = await createSignedIn(test)
     await unconfirm(signedIn)

@@ -5,7 +5,7 @@ import { errorAnswers } from '../../error-body.ts'
 
 const JwksAnswer = z.object({ keys: z.array(z.looseObject({ kid: z.string(), alg: z.string() })) })
 
-/** `GET /.well-known/jwks.json`: the public keys that verify this service's tokens (RFC 7517). Never a shared secret. */
+/** `GET /.well-known/jwks.json`: the public keys that verify this service's tokens, without shared secrets (RFC 7517). */
 export const jwksRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get(
     '/.well-known/jwks.json',

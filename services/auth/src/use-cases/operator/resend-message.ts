@@ -26,8 +26,8 @@ export interface ResendMessageForOperatorInput {
 }
 
 /**
- * The purpose that a request for the message has, by the kind and the purpose that operators read. An invitation is sent by
- * `inviteAgain`. Only the user can ask again for a message that the table lacks, such as the code of a second factor.
+ * The purposes of message requests, by the kind and the purpose that operators see. `inviteAgain` sends invitations. Only the
+ * user can request messages that are missing here, such as the code of a second factor.
  */
 const REQUESTED_PURPOSES: Readonly<Record<Message['kind'], Readonly<Record<string, MessagePurpose>>>> = {
   mail: {
@@ -37,15 +37,15 @@ const REQUESTED_PURPOSES: Readonly<Record<Message['kind'], Readonly<Record<strin
     email_change: 'email_change',
   },
   sms: {
-    // To sign in, or to confirm the number.
+    // For a sign-in, or to confirm the number.
     one_time_code: 'confirmation',
     phone_change: 'phone_change',
   },
 }
 
 /**
- * Sends a message again, as a new message with new secrets (console reference: Messages of operators). It counts as any message,
- * but no interval keeps it back.
+ * Sends a message again, as a new message with new secrets (console reference: Messages of operators). It counts for the limits
+ * of messages, but no interval delays it.
  */
 export async function resendMessageForOperator<Answer>(
   deps: ResendDeps,
@@ -66,7 +66,7 @@ export async function resendMessageForOperator<Answer>(
   }
 }
 
-/** Counts the message, also against the share of operators. */
+/** Counts the message for the limits, including that of operators. */
 function takeAllowance({ config, rateLimits }: ResendDeps, { kind, purpose }: Message, limitKey: string | undefined) {
   if (kind === 'sms') return rateLimits.sms.take(limitKey)
   const mails = purpose === 'email_change' ? countMessages({ purpose }, config) : 1
@@ -90,7 +90,7 @@ async function resend(trx: Trx, deps: Repeatable<ResendDeps>, again: Resent): Pr
   return resent
 }
 
-/** @returns whether the user still waits for an invitation at the address */
+/** @returns whether the user still has a pending invitation at the address */
 async function inviteAgain(
   trx: Trx,
   deps: Repeatable<ResendDeps>,
@@ -105,7 +105,7 @@ async function inviteAgain(
   return true
 }
 
-/** @returns whether there is still something to send to the address */
+/** @returns whether there is still a message to send to the address */
 async function sendAgain(
   trx: Trx,
   deps: Repeatable<ResendDeps>,
@@ -130,19 +130,19 @@ async function sendAgain(
     askedAt: deps.now().toISOString(),
     restartsChange: true,
   }
-  // A confirmed phone gets such a code to sign in with.
+  // With a confirmed phone, the code is for a sign-in.
   const send =
     message.purpose === 'one_time_code' ? resendCode(trx, deps, user, request) : sendRequested(trx, deps, request)
   return (await send) === 'sent'
 }
 
-/** Finds the metadata that the request for a link brought: the user takes them on by a new link too. */
+/** Returns the metadata of the request for a link. The new link must give the user the same metadata. */
 async function findPendingContent(trx: Trx, user: User): Promise<MessageRequest['stage']> {
   const data = isPendingSignUp(user) ? user.userMetadata : await findSignUpData(trx, user.id, 'recovery')
   return data && { data }
 }
 
-/** Finds the identifier by which the message is asked for; undefined where the user has changed the address that it went to. */
+/** Returns the identifier to which the message was sent, or `undefined` if the user has changed it. */
 function findIdentifier(user: User, { purpose, recipient }: Message): UserIdentifier | undefined {
   const { email, phone, emailChange, phoneChange } = user
   const byEmail = email === null ? undefined : ({ kind: 'email', value: email } as const)

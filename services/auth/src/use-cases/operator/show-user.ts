@@ -17,7 +17,7 @@ import { FactorView, UserView, viewUser } from '../../users/user-view.ts'
 
 const Timestamp = z.string().meta({ format: 'date-time', example: '2026-01-02T03:04:05.123456+00:00' })
 
-/** Why a user cannot sign in, or which second factor a sign-in asks for (console reference: User of operators). */
+/** Why a user cannot sign in, or the second factor that a sign-in needs (console reference: User of operators). */
 const ReasonView = z
   .union([
     z.object({ code: z.literal('deleted'), at: Timestamp }),
@@ -44,10 +44,10 @@ export const UserForOperatorView = z.object({
     .meta({ description: 'Why the user cannot sign in, and at last the second factor that a sign-in needs' }),
 })
 
-/** How many entries each list shows. */
+/** The number of entries in each list. */
 const NEWEST = { direction: 'desc', limit: 10, after: undefined } as const
 
-/** Shows a user to operators, also a deleted one. */
+/** Returns a user for operators, even if the user is deleted. */
 export async function showUserForOperator(
   {
     config,
@@ -83,7 +83,7 @@ export async function showUserForOperator(
 
 type Reason = z.output<typeof ReasonView>
 
-/** The reasons, the weightiest first. A second factor is no obstacle by itself, and comes last. */
+/** Returns the reasons, the most important first. A second factor does not prevent a sign-in, so it comes last. */
 function listReasons(
   { user, identities, factors }: Profile,
   {
@@ -97,7 +97,7 @@ function listReasons(
     readonly hasSecret: boolean
     /** The newest message to the user. */
     readonly newest: Message | undefined
-    /** The providers of the settings by their name. Custom ones are not among them. */
+    /** The providers of the settings by name, without custom providers. */
     readonly providers: ReadonlyMap<string, { readonly enabled: boolean }>
   },
 ): readonly Reason[] {

@@ -24,7 +24,7 @@ async function ask(method: Method, url: string, payload?: object) {
 const expectFailure = (method: Method, url: string, payload: object | undefined, failure: Failure) =>
   failWith(test, { method, url: `/admin/users/${url}`, headers: OPERATOR, ...(payload ? { payload } : {}) }, failure)
 
-/** A user with an authenticator app and a phone as second factors. */
+/** Creates a user with two second factors: an authenticator app and a phone. */
 async function createUser() {
   const { user, email, password } = await createSignedUp(test.deps)
   const insert = (values: { factor_type: string; friendly_name: string; phone?: string; created_at?: Date }) =>
@@ -33,7 +33,7 @@ async function createUser() {
       .values(factorRow({ user_id: user.id, status: 'verified', ...values }))
       .returning('id')
       .executeTakeFirstOrThrow()
-  // Factors of the same millisecond would be listed by their random ids.
+  // With equal times, the factors would be ordered by their random ids.
   const created_at = new Date(Date.now() - 1_000)
   const app = await insert({ factor_type: 'totp', friendly_name: 'app', created_at })
   const phone = await insert({ factor_type: 'phone', friendly_name: 'phone', phone: '14155550100' })

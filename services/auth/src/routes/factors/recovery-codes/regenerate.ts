@@ -5,7 +5,7 @@ import { noStore } from '../../../plugins/answers.ts'
 import { authenticate } from '../../../plugins/authenticate.ts'
 import { regenerateRecoveryCodes } from '../../../use-cases/regenerate-recovery-codes.ts'
 
-/** `POST /factors/recovery-codes/regenerate`: replaces all codes, so that the old codes are void. */
+/** `POST /factors/recovery-codes/regenerate`: replaces all codes and invalidates the old ones. */
 export const regenerateRecoveryCodesRoutes: FastifyPluginAsyncZod = async (app) => {
   const { deps } = app
   await app.register(noStore)

@@ -30,7 +30,7 @@ const PATH = `${RECOVERY_CODES}/verify`
 const wrong = errorBody(...failures.wrong)
 const locked = errorBody(429, 'mfa_recovery_codes_locked', 'Too many wrong recovery codes, please retry later')
 
-/** The session that a code has stepped up. */
+/** The response with a session that a code has stepped up. */
 const steppedUpBody = ({ id, app, ...owner }: CodeOwner) =>
   sessionBody(
     signedUpBody(owner, {
@@ -90,7 +90,7 @@ describe('POST /factors/recovery-codes/verify', () => {
     expect((await test.verify(later.headers, codes[0])).headers['retry-after']).toBe('1')
     test.clock.advance(1)
     expect((await test.verify(later.headers, codes[0])).json()).toEqual(steppedUpBody(owner))
-    // The right code has reset the limit, so five attempts are left again.
+    // The correct code has reset the limit, so five attempts are left again.
     for (let attempt = 0; attempt < 4; attempt += 1) expect((await test.verify(headers, 'x')).json()).toEqual(wrong)
     expect((await test.verify(headers, codes[1])).json()).toEqual(steppedUpBody(owner))
   })

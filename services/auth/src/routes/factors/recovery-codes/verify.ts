@@ -10,7 +10,7 @@ import { verifyRecoveryCode } from '../../../use-cases/verify-recovery-code.ts'
 
 const VerifyBody = z.object({ code: z.string().optional().meta({ minLength: 1 }) }).meta(needs('code'))
 
-/** `POST /factors/recovery-codes/verify`: uses one code up, and steps the session up to aal2. */
+/** `POST /factors/recovery-codes/verify`: uses up a code, and steps the session up to aal2. */
 export const verifyRecoveryCodeRoutes: FastifyPluginAsyncZod = async (app) => {
   const { deps } = app
   await app.register(noStore)

@@ -22,7 +22,7 @@ const schema = {
   response: { 200: z.object({ key: SigningKeyView }), ...errorAnswers(400, 401, 403, 404, 409, 413) },
 }
 
-/** `POST /operator/keys/:kid/promotion`: signs with a key, once other services know it (console reference: Routes of auth). */
+/** `POST /operator/keys/:kid/promotion`: makes a key active if other services know it (console reference: Routes of auth). */
 export const operatorKeyPromotionRoutes: FastifyPluginAsyncZod = async (app) => {
   const { deps } = app
   const options = { config: { action: 'signing-keys.manage' }, schema } as const

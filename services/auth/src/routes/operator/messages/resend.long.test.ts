@@ -27,7 +27,7 @@ afterAll(() => test.close())
 
 const resend = (id: string, by = support) => operate(test, by, `POST /messages/${id}/resend`)
 type Kind = Parameters<typeof describeMail>[0]['kind']
-/** A mail that a user has been sent before. */
+/** Inserts a mail that was sent to a user before. Returns its id. */
 async function mailed(userId: string, kind: Kind, to: string) {
   const id = randomUUID()
   await insertMessage(test.deps.db, describeMail({ kind, messageId: id, to, userId }))

@@ -25,7 +25,7 @@ export const operatorResendRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post('/operator/messages/:messageId/resend', options, (request, reply) =>
     answerChange(request, reply, async (change, { admin }) => {
       const messageId = requireId('message_id', request.params.messageId)
-      // Wherever the first message led to.
+      // The link leads to the site URL, even if the first message had another redirect.
       const context = { ...(await readClient(deps, request)), redirectTo: deps.config.signup.redirects.siteUrl }
       const runWork = recordOperatorChange<Message>(change, (message) => resentMessage(messageId, message))
       return resendMessageForOperator(deps, { admin, messageId, context }, runWork)
@@ -33,7 +33,6 @@ export const operatorResendRoutes: FastifyPluginAsyncZod = async (app) => {
   )
 }
 
-/** The answer to a message that was sent again, and its entry in the audit log. */
 function resentMessage(of: string, message: Message): OperatorEffect {
   return {
     status: 201,

@@ -32,7 +32,7 @@ const ban = (id: string, headers: Record<string, string>, payload: object = { du
 const unban = (id: string, headers: Record<string, string>) =>
   test.app.inject({ method: 'DELETE', url: `/operator/users/${id}/ban`, headers })
 const banned = (user: SignedUp) => ({ user: signedUpBody(user, { banned_until: anyTime }) })
-/** The entry of the audit log on a ban by the operator with the role support. */
+/** The entry of the audit log for a ban by the operator with the role `support`. */
 const entryOf = ({ user: { id } }: SignedUp, duration: string, members: object = {}) => {
   const change = { action: 'users.ban', object: { kind: 'user', id }, changes: { duration } }
   return changeEntry(support, change, { address: '192.0.2.7', ...members })

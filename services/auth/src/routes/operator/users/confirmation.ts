@@ -19,7 +19,7 @@ const schema = {
   response: { 200: z.object({ user: UserView }), ...errorAnswers(400, 401, 403, 404, 409, 413, 422) },
 }
 
-/** `POST /operator/users/:userId/confirmation`: vouches for an address of a user (console reference: Routes of auth). */
+/** `POST /operator/users/:userId/confirmation`: confirms an address of a user (console reference: Routes of auth). */
 export const operatorConfirmationRoutes: FastifyPluginAsyncZod = async (app) => {
   const { deps } = app
   const options = { config: { action: 'users.confirm', namesFields: true }, schema } as const

@@ -20,7 +20,7 @@ const schema = {
   response: { 200: z.object({ user: UserView }), ...errorAnswers(400, 401, 403, 404, 409, 413) },
 }
 
-/** `PUT /operator/users/:userId/console-role`: what others may do as operators (console reference: Console roles in auth). */
+/** `PUT /operator/users/:userId/console-role`: sets a console role (console reference: Console roles in auth). */
 export const operatorConsoleRoleRoutes: FastifyPluginAsyncZod = async (app) => {
   const { deps } = app
   const options = { config: { action: 'users.assign-role', namesFields: true }, schema } as const

@@ -17,7 +17,7 @@ const schema = {
   response: { 200: z.object({ factor: FactorView }), ...errorAnswers(400, 401, 403, 404, 409, 413) },
 }
 
-/** `DELETE /operator/users/:userId/factors/:factorId`: removes a second factor that its user has lost. */
+/** `DELETE /operator/users/:userId/factors/:factorId`: removes a second factor that the user has lost. */
 export const operatorFactorsRoutes: FastifyPluginAsyncZod = async (app) => {
   const { deps } = app
   const options = { config: { action: 'factors.reset' }, schema } as const

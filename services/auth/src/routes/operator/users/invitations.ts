@@ -35,11 +35,11 @@ export const operatorInvitationsRoutes: FastifyPluginAsyncZod = async (app) => {
   )
 }
 
-/** The most members whose names an entry has, and the most characters of a name: a body has up to a megabyte of names. */
+/** The limits of the names in an audit entry, because a body may contain up to a megabyte of names. */
 const NAMES_MAX = 50
 const NAME_LENGTH_MAX = 100
 
-/** The names of the members that are written. The audit log has no values of them: they may be private. */
+/** Returns the names of the members. The audit log does not contain their values, which may be private. */
 function namesOf(metadata: Readonly<Record<string, unknown>> | undefined): readonly string[] | undefined {
   return metadata && Object.keys(metadata).slice(0, NAMES_MAX).map(shorten)
 }

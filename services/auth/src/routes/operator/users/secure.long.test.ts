@@ -23,7 +23,7 @@ import { createSignedUp } from '../../../../test/signed-up.ts'
 
 type Headers = SignedIn['headers']
 
-/** Waits for the next millisecond, so that what was made is older. @returns the time then */
+/** Waits for the next millisecond, so that existing rows are older. @returns the current time */
 async function nextMoment(): Promise<string> {
   const made = Date.now()
   while (Date.now() === made) await setImmediate()
@@ -47,7 +47,7 @@ describe.each(['compatible', 'supabase'])('POST /operator/users/:userId/secure, 
       AUTH_MAILER_NOTIFICATIONS_PASSKEY_ADDED_ENABLED: 'false',
       AUTH_MAILER_NOTIFICATIONS_RECOVERY_CODES_CREATED_ENABLED: 'false',
     }
-    // The database dates sessions by its own clock.
+    // Use the real time, because the database dates sessions by its own clock.
     const now = () => new Date()
     test = { ...(await openMailApp(settings, { replace: () => ({ now }) })), clock: { now, advance: () => {} } }
     support = await createOperator(test, 'support')
@@ -57,7 +57,7 @@ describe.each(['compatible', 'supabase'])('POST /operator/users/:userId/secure, 
 
   const secure = (userId: string, since: unknown = '2026-01-02T03:04:05Z', by = admin) =>
     operate(test, by, `POST /users/${userId}/secure`, { since })
-  /** The ids of what a user still has. */
+  /** Returns the ids of the sessions, passkeys and factors that a user still has. */
   const leftOf = async (userId: string) => {
     const idsOf = async (table: 'sessions' | 'webauthn_credentials' | 'user_factors') => {
       const query = test.deps.db.selectFrom(table).select('id').where('user_id', '=', userId)
@@ -123,7 +123,7 @@ describe.each(['compatible', 'supabase'])('POST /operator/users/:userId/secure, 
     const { headers, app } = await addApp(test, owner.headers, 'app')
     const { id: codes } = (await test.post(RECOVERY_CODES, {}, headers)).json()
     const since = await nextMoment()
-    // The code of this moment may be used once more.
+    // Allow the code of the current time step to be used again.
     const unused = test.deps.db.updateTable('mfa_factors').set({ last_used_step: null })
     await unused.where('id', '=', app.factorId).execute()
     expect(outcomeOf(await answerChallenge(test, headers, { factorId: app.factorId, code: app.code() }))).toBe(200)

@@ -23,7 +23,7 @@ const schema = {
   },
 }
 
-/** `POST /operator/users/:userId/secure`: ends what was made since a time (auth reference: Securing an account). */
+/** `POST /operator/users/:userId/secure`: removes what was added since a time (auth reference: Securing an account). */
 export const operatorSecureRoutes: FastifyPluginAsyncZod = async (app) => {
   const { deps } = app
   const options = { config: { action: 'users.secure', namesFields: true }, schema } as const

@@ -31,7 +31,7 @@ const make = (id: string, body: object = { reason: 'Ticket 4711' }, by = admin, 
 const link = expect.stringMatching(
   /^http:\/\/localhost:8081\/verify\?token=[0-9a-f]{56}&type=magiclink&redirect_to=http:\/\/localhost:3000$/,
 )
-/** The refusal of a link that is used or over. */
+/** The refusal of a used or expired link. */
 const dead = [403, errorBody(403, 'otp_expired', 'Email link is invalid or has expired')]
 const open = async (body: unknown) => {
   const { token, type } = Object.fromEntries(new URL(z.object({ link: z.string() }).parse(body).link).searchParams)

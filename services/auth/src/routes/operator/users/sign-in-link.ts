@@ -27,7 +27,7 @@ const schema = {
   response: { 201: z.object({ link: z.string() }), ...errorAnswers(400, 401, 403, 404, 409, 413, 422) },
 }
 
-/** `POST /operator/users/:userId/sign-in-link`: signs in as a user (console reference: Routes of auth). */
+/** `POST /operator/users/:userId/sign-in-link`: creates a link to sign in as a user (console reference: Routes of auth). */
 export const operatorSignInLinkRoutes: FastifyPluginAsyncZod = async (app) => {
   const { deps } = app
   const options = { config: { action: 'users.sign-in-as', namesFields: true }, schema } as const

@@ -5,7 +5,7 @@ import { noStore } from '../../../plugins/answers.ts'
 import { requirePasskeys } from '../../../plugins/refuse-feature.ts'
 import { startPasskeySignIn } from '../../../use-cases/start-passkey-sign-in.ts'
 
-/** `POST /passkeys/authentication/options`: the challenge of a sign-in. It names no user. */
+/** `POST /passkeys/authentication/options`: returns the challenge of a sign-in, which names no user. */
 export const passkeyAuthenticationOptionsRoutes: FastifyPluginAsyncZod = async (app) => {
   const { deps } = app
   await app.register(noStore)

@@ -11,7 +11,7 @@ import { finishPasskeySignIn } from '../../../use-cases/finish-passkey-sign-in.t
 
 const VerifyBody = z.object({ challenge_id: idField, credential: Assertion })
 
-/** `POST /passkeys/authentication/verify`: a session for the answer of an authenticator. */
+/** `POST /passkeys/authentication/verify`: checks the answer of an authenticator and returns a session. */
 export const passkeyAuthenticationVerifyRoutes: FastifyPluginAsyncZod = async (app) => {
   const { deps } = app
   await app.register(noStore)

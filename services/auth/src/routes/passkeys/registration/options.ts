@@ -6,7 +6,7 @@ import { authenticate } from '../../../plugins/authenticate.ts'
 import { requirePasskeys } from '../../../plugins/refuse-feature.ts'
 import { startPasskeyRegistration } from '../../../use-cases/start-passkey-registration.ts'
 
-/** `POST /passkeys/registration/options`: the challenge of the caller's new passkey. */
+/** `POST /passkeys/registration/options`: returns the challenge for a new passkey of the caller. */
 export const passkeyRegistrationOptionsRoutes: FastifyPluginAsyncZod = async (app) => {
   const { deps } = app
   await app.register(noStore)

@@ -76,7 +76,7 @@ describe('POST /passkeys/registration/verify', () => {
     const second = await test.start(other.headers)
     const credential = createAuthenticator().create(first.options)
     await test.post(paths.finish, { challenge_id: first.challenge_id, credential }, headers)
-    // The same key answers another user's challenge.
+    // An authenticator answers another user's challenge with the same credential id.
     const forged = createAuthenticator().create(second.options)
     await test.deps.db
       .updateTable('webauthn_credentials')

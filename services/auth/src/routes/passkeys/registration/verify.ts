@@ -10,7 +10,7 @@ import { finishPasskeyRegistration } from '../../../use-cases/finish-passkey-reg
 
 const VerifyBody = z.object({ challenge_id: idField, credential: Registration })
 
-/** `POST /passkeys/registration/verify`: stores the passkey that an authenticator has made. */
+/** `POST /passkeys/registration/verify`: stores a passkey that an authenticator has created. */
 export const passkeyRegistrationVerifyRoutes: FastifyPluginAsyncZod = async (app) => {
   const { deps } = app
   await app.register(noStore)

@@ -12,7 +12,6 @@ afterAll(() => service.close())
 const PATH = '/user/identities/authorize'
 const url = `${PATH}?provider=github`
 
-/** The parts of the URL at the provider. */
 function readUrl(text: unknown) {
   const { origin, pathname, searchParams } = new URL(String(text))
   return { url: origin + pathname, query: Object.fromEntries(searchParams) }

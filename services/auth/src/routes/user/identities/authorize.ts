@@ -8,7 +8,7 @@ import { readContext } from '../../../plugins/read-context.ts'
 import { needs } from '../../../requests/fields.ts'
 import { startLinking } from '../../../use-cases/start-linking.ts'
 
-/** `GET /user/identities/authorize`: sends a browser to a provider, to link the identity there to the caller's account. */
+/** `GET /user/identities/authorize`: redirects the browser to a provider, to link an identity to the caller's account. */
 export const linkingRoutes: FastifyPluginAsyncZod = async (app) => {
   const { deps } = app
   await app.register(noStore)
