@@ -23,9 +23,9 @@ import { accessRules, openDoorWarnings, PREFIX, settings, toAccess } from './con
 
 const PAGE_ROWS = 50
 const ATTRIBUTES_BYTES_MAX = 65_536
-/** Space on disk for exports whose readers are slow, of all exports together. */
+/** The total disk space of exports with slow readers. */
 const EXPORT_SPOOL_BYTES_MAX = 268_435_456
-/** Also the longest time that an expired reservation counts as active in the database. */
+/** The interval of clean-up, and so the maximum time for which an expired reservation stays active in the database. */
 const CLEAN_UP_EVERY_MS = 5_000
 
 const removed = {
@@ -37,7 +37,7 @@ const removed = {
   EXPORT_SPOOL_MAX_BYTES: `exports have ${EXPORT_SPOOL_BYTES_MAX} bytes on disk`,
 }
 
-/** The settings, with the names that the code uses: a bound ends in `Max`, so `IMPORT_MAX_BYTES` is `importBytesMax`. */
+/** The settings by their names in the code. A limit ends in `Max`: `IMPORT_MAX_BYTES` is `importBytesMax`. */
 export interface InventoryConfig {
   readonly server: ServerConfig
   readonly database: DatabaseSettings & { readonly statementTimeoutMs: number; readonly migrate: boolean }
@@ -46,7 +46,7 @@ export interface InventoryConfig {
   readonly bodyBytesMax: number
   readonly attributesBytesMax: number
   readonly access: TokenRules | undefined
-  /** Undefined: there is no operator API. */
+  /** `undefined` if there is no operator API. */
   readonly operators: OperatorConfig | undefined
   readonly importBytesMax: number
   readonly exportSpoolBytesMax: number
@@ -56,7 +56,7 @@ export interface InventoryConfig {
   readonly warnings: readonly string[]
 }
 
-/** @param file further variables; by default none is read @throws ConfigError with every problem at once */
+/** @param file further variables; by default none is read @throws ConfigError with all problems */
 export function loadInventoryConfig(env: NodeJS.ProcessEnv, file?: EnvFile): InventoryConfig {
   const values = loadConfig(settings, {
     prefix: PREFIX,

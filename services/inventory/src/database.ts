@@ -2,7 +2,7 @@ import type { Generated, GeneratedAlways, Kysely, Transaction } from 'kysely'
 import type { MovementType } from './movements/movement.ts'
 import type { ReservationStatus } from './reservations/reservation.ts'
 
-/** Tables of the schema `inventory`, with columns as in SQL. 64-bit integers arrive as bigint. */
+/** The tables of the schema `inventory`, with SQL column names. 64-bit integers are bigint. */
 export interface InventoryTables {
   readonly products: ProductTable
   readonly users: UserTable
@@ -15,27 +15,27 @@ export interface InventoryTables {
   readonly operator_audit: OperatorAuditTable
 }
 
-/** Tables that the service's role may read and add to, but never change. */
+/** Tables that the service's role may only read and append to. */
 export const appendOnlyTables = ['movements', 'operator_audit'] as const
-/** Tables that the service's role may only read: no endpoint changes a user. */
+/** Tables that the service's role may only read, because no endpoint changes users. */
 export const readOnlyTables = ['users'] as const
-/** Tables whose rows the service's role may change, but never delete: movements refer to them. */
+/** Tables whose rows the service's role may change but not delete, because movements refer to them. */
 export const undeletableTables = ['products', 'locations', 'stock_levels', 'reservations'] as const
 
-/** A deleted product stays for the movements that refer to it. */
+/** Products. A deleted product stays, because movements refer to it. */
 export interface ProductTable {
   readonly id: Generated<bigint>
   readonly sku: string
-  /** JSON. Written as text and read as `attributes::text`, so that no number passes through JavaScript. */
+  /** JSON. It is written as text and read as `attributes::text`, so that JavaScript does not change numbers. */
   readonly attributes: string
-  /** Bytes of the attributes as text, in UTF-8. */
+  /** The size of the attributes as text, in bytes of UTF-8. */
   readonly attributes_length: GeneratedAlways<number>
   readonly version: Generated<number>
-  /** Orders all changes of products: each change takes the next number of one sequence. */
+  /** Orders all product changes. Each change takes the next number of one sequence. */
   readonly revision: Generated<bigint>
   readonly created_at: Generated<Date>
   readonly updated_at: Generated<Date>
-  /** Null while the product is live. */
+  /** `null` while the product is live. */
   readonly deleted_at: Date | null
 }
 
@@ -51,10 +51,10 @@ export interface LocationTable {
   readonly code: string
   readonly name: string
   readonly active: Generated<boolean>
-  /** A trigger counts it. */
+  /** A trigger increments it. */
   readonly version: Generated<number>
   readonly created_at: Generated<Date>
-  /** Null while the location is live. */
+  /** `null` while the location is live. */
   readonly deleted_at: Date | null
 }
 
@@ -80,21 +80,21 @@ export interface MovementTable {
   readonly reserved_after: bigint
   readonly reason: string | null
   readonly reference: string | null
-  /** Both rows of a transfer have one id. */
+  /** Both rows of a transfer have the same id. */
   readonly transfer_id: bigint | null
   readonly reservation_id: bigint | null
-  /** `sub` of the token; null when authentication is off. */
+  /** The `sub` of the access token, or `null` if authentication is off. */
   readonly actor: string | null
   readonly created_at: Date
 }
 
-/** Reserved stock (see reservations/README.md). */
+/** Reservations (see reservations/README.md). */
 export interface ReservationTable {
   readonly id: bigint
   readonly product_id: bigint
   readonly location_id: bigint
   readonly quantity: bigint
-  /** The part that is reserved at this moment. */
+  /** The quantity that is still reserved. */
   readonly remaining: bigint
   readonly status: ReservationStatus
   readonly reference: string | null
@@ -102,9 +102,9 @@ export interface ReservationTable {
   readonly created_at: Date
 }
 
-/** Idempotency keys with the answers of their requests, kept for a day. */
+/** Idempotency keys and the answers to their requests, stored for a day. */
 export interface IdempotencyKeyTable {
-  /** `sub` of the token; empty when authentication is off. */
+  /** The `sub` of the access token, or empty if authentication is off. */
   readonly subject: string
   readonly key: string
   readonly path: string
@@ -112,20 +112,20 @@ export interface IdempotencyKeyTable {
   readonly created_at: Generated<Date>
 }
 
-/** Counters of the rate limit, if processes share them. */
+/** The rate limit counters that processes share. */
 export interface RateLimitTable {
   readonly key: string
   readonly points: Generated<number>
-  /** Epoch milliseconds. */
+  /** Milliseconds since 1970. */
   readonly expire: bigint | null
 }
 
-/** One row for each change of an operator (console reference: Audit of operators). */
+/** The changes of operators (console reference: Audit of operators). */
 export interface OperatorAuditTable {
   readonly id: GeneratedAlways<bigint>
   readonly created_at: Generated<Date>
   readonly action: string
-  /** `sub` of the operator's token. */
+  /** The `sub` of the operator's access token. */
   readonly actor_id: string
   readonly actor_email: string
   readonly key_name: string
@@ -136,7 +136,7 @@ export interface OperatorAuditTable {
   readonly object_id: bigint
   /** The products whose history shows the change. */
   readonly product_ids: bigint[]
-  /** Null for a change that `If-Match` guards. */
+  /** `null` for a change that `If-Match` protects. */
   readonly idempotency_key: string | null
   /** JSON. */
   readonly changes: string

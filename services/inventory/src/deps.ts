@@ -24,15 +24,15 @@ import { openRateLimits, type RateLimits } from './rate-limits/rate-limits.ts'
 import { CleanUpWatch } from './reservations/clean-up-watch.ts'
 import { createStockMetrics, type StockMetrics } from './reservations/stock-metrics.ts'
 
-/** `serve` builds them once. A test builds its own, and may replace members. */
+/** `serve` creates them once. Tests create their own and may replace members. */
 export interface InventoryDeps extends ConcurrencyLimits {
   readonly config: InventoryConfig
-  /** For queries that are put together for one request. */
+  /** For queries that are built for one request. */
   readonly db: Db
   readonly pools: Pools
   /** For reads that may lag behind. */
   readonly readLagging: Database<InventoryTables>['readLagging']
-  /** For reads that may take long and may not lag behind. */
+  /** For long reads that must not lag behind. */
   readonly readLong: Database<InventoryTables>['readLong']
   readonly names: Names
   readonly logger: ServiceLogger['logger']
@@ -40,28 +40,28 @@ export interface InventoryDeps extends ConcurrencyLimits {
   readonly stockMetrics: StockMetrics
   readonly tracing: Pick<Tracing, 'instrument'>
   readonly readiness: Readiness
-  /** Has connections of its own, because clients of imports and exports may be slow and their statements may take any time. */
+  /** Has separate connections, because clients of imports and exports may be slow and their statements may take any time. */
   readonly transferDatabase: TransferDatabase
-  /** Exports that read the database, and the space for pieces that their clients have not taken yet. */
+  /** The exports that read the database, and the space for data that their clients have not taken yet. */
   readonly exportReading: ReadingAhead
-  /** Counts records of an import by outcome. */
+  /** Counts the records of an import by outcome. */
   readonly countImport: (counts: Readonly<Record<string, number>>) => void
-  /** Undefined when authentication is off. */
+  /** `undefined` if authentication is off. */
   readonly tokenVerifier: TokenVerifier | undefined
-  /** Undefined: there is no operator API. */
+  /** `undefined` if there is no operator API. */
   readonly operators: OperatorAccess | undefined
-  /** The queue of the imports of operators. Opened only where there are operators. */
+  /** The queue for imports of operators. It is opened only if there are operators. */
   readonly jobs: Jobs
-  /** Undefined when requests are not limited. */
+  /** `undefined` if requests are not limited. */
   readonly rateLimits: RateLimits | undefined
-  /** The only clock. */
+  /** The only clock of the service. */
   readonly now: () => Date
   readonly timeouts: RequestTimeouts
 }
 
-/** The times after which a request ends (reference: Request limits). */
+/** The time limits of a request (reference: Request limits). */
 interface RequestTimeouts {
-  /** For the body and the answer of a request, but for imports, exports and long pages. */
+  /** For the body and the answer of a request, except imports, exports and long pages. */
   readonly handlerTimeoutMs: number
   /** For the next bytes of an import. */
   readonly silenceMs: number
@@ -69,18 +69,18 @@ interface RequestTimeouts {
 
 const TIMEOUTS: RequestTimeouts = { handlerTimeoutMs: 15_000, silenceMs: 30_000 }
 
-/** The dependencies of a serving process, and their end. */
+/** The dependencies of a serving process, and how to close them. */
 export interface ProcessDeps extends InventoryDeps {
   readonly cleanUpWatch: CleanUpWatch
   readonly metrics: Metrics
-  /** Ends metrics, traces and the database. The log stays open. */
+  /** Closes metrics, traces and the database. The log stays open. */
   close(): Promise<void>
 }
 
-/** A database call that takes this much longer than the limit of statements is stuck. */
+/** A database call counts as stuck if it exceeds the statement timeout by this time. */
 const STUCK_MS = 60_000
 
-/** Expects a database that answers and is migrated. */
+/** Creates the dependencies. The database must answer and be migrated. */
 export async function createDeps(
   config: InventoryConfig,
   { logger }: ServiceLogger,
@@ -140,7 +140,7 @@ export async function createDeps(
   }
 }
 
-/** Creates the queue of the imports of operators, and reports its metrics if there are operators. */
+/** Creates the queue for imports of operators. If there are operators, reports its metrics. */
 function openImportJobs(
   config: InventoryConfig,
   { meter, logger, now, db, names }: Pick<InventoryDeps, 'meter' | 'logger' | 'now' | 'db' | 'names'>,
@@ -151,8 +151,8 @@ function openImportJobs(
 }
 
 /**
- * Opens the verifier of access tokens. Warns at once if every token would be refused. If the keys cannot be read now, the
- * first token reads them.
+ * Opens the verifier of access tokens. Warns immediately if every token would be refused. If the keys are unavailable now, the
+ * first token loads them.
  */
 async function openTokenVerifier(
   { access }: InventoryConfig,

@@ -22,7 +22,7 @@ const IssueView = z.object({
   message: z.string().meta({ description: 'What the value must be' }),
 })
 
-/** The body of every answer with a status from 400 on. */
+/** The body of every answer with a status of 400 or above. */
 export const ErrorView = z
   .object({
     statusCode: z.int().min(400).max(599).meta({ description: 'The status of the answer' }),
@@ -46,12 +46,12 @@ export const ErrorView = z
   })
   .meta({ id: 'Error' })
 
-/** The body of an error: `{ statusCode, error: { type, description } }`, whose member `error` also has the details. */
+/** Returns `{ statusCode, error: { type, description } }`. `error` also contains the details. */
 export function errorBody({ status, code, message, details }: HttpError): z.output<typeof ErrorView> {
   return { statusCode: status, error: { type: code, description: message, ...details } }
 }
 
-/** The errors and the envelope of this service for the shared error handler. */
+/** The errors and the envelope of this service, for the shared error handler. */
 export const errorVocabulary = {
   envelope: errorBody,
   invalid: ({ issues }) => invalidBySchema(toIssues(issues)),
@@ -66,11 +66,11 @@ export const errorVocabulary = {
   timedOut: (cause) => errors.serviceUnavailable({ cause }),
   bodyTimedOut: (cause) => errors.requestTimeout({ cause }),
   unexpected: (cause) => errors.serverError({ cause }),
-  // The database is unavailable, too slow or too contended. Each of these passes.
+  // The database is unavailable, too slow or too contended. All these states are temporary.
   isUnavailable: (error) => isDatabaseUnavailable(error) || isLockTimeout(error),
 } satisfies ErrorVocabulary
 
-/** Maps an error of the framework to an error of this service. @param contentType of the request */
+/** Maps a framework error to an error of this service. @param contentType of the request */
 export function fromCallError(error: CallError, contentType: string | undefined): HttpError {
   const { status, message, headers } = error
   const issues = error instanceof ValidationError ? error.issues : []
@@ -83,8 +83,8 @@ export function fromCallError(error: CallError, contentType: string | undefined)
 }
 
 /**
- * The error for values that a schema refuses: of the framework for controllers, or of the service for other routes. Both
- * share this line, because an error is created on one line.
+ * Returns the error for values that a schema refuses, of the framework or of the service. Both use this function, because each
+ * error must be created on only one line.
  */
 function invalidBySchema(issues: readonly [Issue, ...Issue[]]): HttpError {
   return validationError(issues)
@@ -93,7 +93,7 @@ function invalidBySchema(issues: readonly [Issue, ...Issue[]]): HttpError {
 const JSON_AS_FORM: Issue = { path: '', message: FIELD_TEXTS.jsonAsForm }
 
 /**
- * Whether a client, such as curl, sent JSON without its content type. Then the names of the form are the JSON, with its
+ * Whether a client, such as curl, sent JSON with the content type of a form. The form's names then contain the JSON with its
  * values, which an error must not repeat.
  */
 function isJsonAsForm(issues: readonly Issue[], contentType = ''): boolean {
@@ -111,7 +111,7 @@ const byStatus = {
 } as const
 const errorsByStatus: Readonly<Record<number, ErrorFactory>> = byStatus
 
-/** Errors of the router and of Node.js arrive here too. Their codes distinguish them. */
+/** Errors of the router and of Node.js arrive here too, and have different codes. */
 function malformed(cause: unknown): HttpError {
   const code = cause instanceof Error && 'code' in cause ? cause.code : undefined
   if (code === 'FST_ERR_MAX_PARAM_LENGTH') return errorVocabulary.uriTooLong(cause)
@@ -128,18 +128,18 @@ function toIssues(issues: InvalidInput['issues']): readonly [Issue, ...Issue[]] 
   return [first, ...others]
 }
 
-/** An operation and a status, which select the example of an error. */
+/** The operation and the status of an error example. */
 interface FailedOperation {
   readonly operationId: string
   readonly status: string
 }
 
-/** The pattern of the ids of operations that may answer this error. */
+/** The pattern of the operation ids that may answer with this error. */
 type Example = readonly [operations: RegExp, error: () => HttpError]
 
 const ANY = /^/
 
-/** Examples by status. The first entry with a matching pattern counts. */
+/** Examples by status. The first entry with a matching pattern applies. */
 const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
   400: [
     [/^get(?:Products|Stock|Movements|Reservations|Locations|Users)$/, () => limitTooHigh(500)],
@@ -195,7 +195,7 @@ const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
   ],
 }
 
-/** The example of an operation's error with this status. @throws Error when this file has no example of the status */
+/** Returns the example of an operation's error with this status. @throws Error if there is none */
 export function exampleOfError({ operationId, status }: FailedOperation): HttpError {
   const [, error] = EXAMPLES[status]?.find(([operations]) => operations.test(operationId)) ?? []
   if (error === undefined) throw new Error(`there is no example of an error with the status ${status}`)

@@ -3,11 +3,11 @@ import type { Missing } from '@trestle/common/lifecycle/readiness.ts'
 import { VALUE_TEXTS } from '@trestle/endpoints/error-texts.ts'
 import { ISSUES_MAX, MALFORMED_TEXTS } from './field-errors.ts'
 
-// The errors that a client can see: status, `error.type` and `error.description` (reference: Error descriptions). field-errors.ts
-// has the texts about one value, and packages/endpoints/src/error-texts.ts the errors that the framework finds.
+// The errors that a client can see: status, `error.type` and `error.description` (reference: Error descriptions).
+// `field-errors.ts` has the texts about one value, and `packages/endpoints/src/error-texts.ts` the errors of the framework.
 
 export const badRequest = defineError(400, 'BAD_REQUEST', 'The request is malformed.')
-/** @param problem the problem of the request, in the words of the framework */
+/** @param problem the problem of the request, as a text of the framework */
 export const malformedRequest = defineError(
   400,
   'BAD_REQUEST',
@@ -34,11 +34,11 @@ export const writeScopeMissing = defineError(
 )
 export const originNotAllowed = defineError(403, 'INSUFFICIENT_PRIVILEGES', 'This origin is not allowed.')
 
-/** A path without a controller, with a hint for its client. */
+/** The hints for a client that requested a path without a controller. */
 export interface UnknownPath {
   /** An existing path with a similar name. */
   readonly suggestion?: string | undefined
-  /** The page that shows all paths. */
+  /** The page that lists all paths. */
   readonly page?: string | undefined
 }
 
@@ -59,7 +59,7 @@ export const reservationNotFound = defineError(
   'The reservation you requested does not exist.',
 )
 
-/** `Allow` lists the methods that the path takes. */
+/** The header `Allow` lists the allowed methods. */
 export const methodNotAllowed = defineError(405, 'NOT_ALLOWED', 'The method is not allowed here.')
 export const notAcceptable = defineError(406, 'NOT_ACCEPTABLE', 'Accept must allow text/csv or application/x-ndjson.')
 export const requestTimeout = defineError(408, 'BAD_REQUEST', 'The request took too long to arrive.')
@@ -76,7 +76,7 @@ export const insufficientStockForLine = defineError(
   'INSUFFICIENT_STOCK',
   'There is not enough stock available for this line, after the lines before it.',
 )
-/** A count would leave less on hand than is reserved; `details.reserved` is the reserved quantity. */
+/** A count would make the quantity on hand smaller than the reserved quantity, which is `details.reserved`. */
 export const countBelowReserved = defineError(
   409,
   'INSUFFICIENT_STOCK',
@@ -89,7 +89,7 @@ export const staleQuantityForLine = defineError(
   'STALE_QUANTITY',
   'The quantity on hand, after the lines before this one, is not the expected one.',
 )
-/** The limit is `QUANTITY_MAX` of stock/level-view.ts. The text has its digits, so that a search from an answer finds it. */
+/** The limit is `QUANTITY_MAX` of `stock/level-view.ts`, written as digits so that the text of an answer can be searched for. */
 export const quantityAboveLimit = defineError(409, 'CONFLICT', 'The quantity on hand would be above 1000000000000.')
 export const reservationCommitted = defineError(409, 'CONFLICT', 'The reservation is committed.')
 export const reservationReleased = defineError(409, 'CONFLICT', 'The reservation is released.')
@@ -112,18 +112,18 @@ export const unsupportedMediaType = defineError(
 )
 export const keyMismatch = defineError(422, 'VERIFICATION_ERROR', 'This Idempotency-Key was used for another request.')
 export const preconditionRequired = defineError(428, 'PRECONDITION_REQUIRED', 'This change needs the header If-Match.')
-/** `Retry-After` is the remaining time of the window. */
+/** `Retry-After` is the remaining time of the window in seconds. */
 export const tooManyRequests = defineError(429, 'TOO_MANY_REQUESTS', 'Too many requests came from this address.')
 export const headersTooLarge = defineError(431, 'BAD_REQUEST', 'The header of the request is too large.')
 
-/** A defect of the service, which only its log explains. */
+/** A defect of the service. Only the log explains it. */
 export const serverError = defineError(
   500,
   'SERVER_ERROR',
   'An internal error has occurred while processing your request.',
 )
 export const notImplemented = defineError(501, 'NOT_IMPLEMENTED', 'The method is not implemented.')
-/** The database is unavailable, too slow or too contended. */
+/** The database is unavailable, too slow or has too many conflicts. */
 export const serviceUnavailable = defineError(
   503,
   'SERVICE_UNAVAILABLE',
@@ -138,7 +138,7 @@ export const notReady = defineError(
     'state' in missing ? `The process is ${missing.state}` : `The check of ${missing.check} fails`,
   { 'Retry-After': '1' },
 )
-/** A bounded queue is full, so the request did not begin. */
+/** A queue with a limit is full, so the request did not begin. */
 export const serverBusy = defineError(
   503,
   'SERVER_BUSY',
@@ -146,7 +146,7 @@ export const serverBusy = defineError(
   { 'Retry-After': '5' },
 )
 
-// Errors of operators (console reference: Errors of operators).
+// The errors of operators (console reference: Errors of operators).
 
 export const idempotencyKeyMissing = defineError(
   400,
@@ -159,14 +159,14 @@ export const operatorUnauthorized = defineError(
   'The operator key or the access token is missing, malformed or not good.',
   { 'WWW-Authenticate': 'Bearer realm="inventory"' },
 )
-/** `details` has the action and the role that counts. */
+/** `details` contains the action and the effective role. */
 export const operatorForbidden = defineError(403, 'OPERATOR_FORBIDDEN', 'The role of the operator may not do this.')
 
-// Errors about wrong values of a request that no schema refuses (reference: Error members): the path of the value, a colon,
-// and the problem.
+// Errors about wrong values that no schema refuses (reference: Error members). The text consists of the path of the value, a
+// colon, and the problem.
 
 export interface Issue {
-  /** Keys joined with dots; empty for the request as a whole. */
+  /** Keys joined with dots. Empty for the request as a whole. */
   readonly path: string
   readonly message: string
 }
@@ -175,7 +175,7 @@ const invalidValues = defineError(400, 'VALIDATION_ERROR', ({ text }: { readonly
 
 const WHOLE_REQUEST = 'The request'
 
-/** The request is well-formed and has wrong content. The text names the first issue, and never repeats a value. */
+/** The request is well-formed, but its content is wrong. The text names the first issue and never repeats a value. */
 export function validationError(issues: readonly [Issue, ...Issue[]]): HttpError {
   const [{ path, message }] = issues
   const text = `${path === '' ? WHOLE_REQUEST : path}: ${message}`
@@ -186,7 +186,7 @@ export const attributesInvalid = (reason: string): HttpError =>
   validationError([{ path: 'attributes', message: reason }])
 export const flattenInvalid = (reason: string): HttpError => validationError([{ path: 'flatten', message: reason }])
 
-/** The error about one value. @param text the path of the value, a colon, and the problem */
+/** Returns the error about one value. @param text the path of the value, a colon, and the problem */
 function invalidValue(text: string): HttpError {
   const colon = text.indexOf(': ')
   const path = text.slice(0, colon)
@@ -214,9 +214,9 @@ export const mergedTooDeep = (levelsMax: number): HttpError =>
 export const mergedTooManyKeys = (keysMax: number): HttpError =>
   invalidValue(`attributes: must stay at most ${keysMax} keys in all`)
 
-// Errors of files of products, and of the records in a report.
+// Errors of product files, and texts for records in a report.
 
-/** `details.report` has the outcome of each record. */
+/** `details.report` contains the outcome of each record. */
 export const importRefused = defineError(
   400,
   'VALIDATION_ERROR',
@@ -236,7 +236,7 @@ export const columnTwice = defineError(
   'BAD_REQUEST',
   ({ column }: { readonly column: string }) => `The file has the column "${column}" twice.`,
 )
-/** An unknown column, and the known column that its name may mean. `stock`: it would fill the stock. */
+/** An unknown column, and a similar known column. `stock` is `true` if the name suggests a quantity of stock. */
 export interface UnknownColumn {
   readonly column: string
   readonly suggestion: string | undefined
@@ -276,7 +276,7 @@ export const unsupportedFileType = defineError(
   'The body must be text/csv or application/x-ndjson, in UTF-8 and without Content-Encoding.',
 )
 
-/** The lines of a record. `quoteLine`: where the quote opened that extended it over several lines. */
+/** The lines of a record. A quote that opens at `quoteLine` may extend the record over several lines. */
 interface LineSpan {
   readonly line: number
   readonly quoteLine: number
@@ -287,13 +287,13 @@ function openQuote({ quoteLine, lastLine }: Pick<LineSpan, 'quoteLine' | 'lastLi
   return `The quote that opens on line ${quoteLine} takes in everything up to line ${lastLine}.`
 }
 
-/** The texts of records of an import, in its report. Nothing throws them. */
+/** The texts for records in the report of an import. They are not thrown. */
 export const RECORD_TEXTS = {
   member: (path: string, text: string) => `${path}: ${text}`,
   noJson: 'The line is not JSON.',
   noObject: 'The line must be a JSON object.',
   quotes: 'The record has misplaced quotes.',
-  /** Appended to the text of a broken record of several lines. */
+  /** Appended to the text of a broken record that spans several lines. */
   openQuote,
   namelessValue: ({ place }: { readonly place: number }) =>
     `The record has a value in column ${place}, which has no name.`,
@@ -303,7 +303,7 @@ export const RECORD_TEXTS = {
   notStored: 'The product could not be stored.',
 } as const
 
-/** The texts of failed imports of operators. Nothing throws them: an import shows the reason of its failure. */
+/** The texts of operators' failed imports. They are not thrown, but stored as the reason of the failure. */
 export const IMPORT_TEXTS = {
   givenUp: 'The import could not be finished. The report counts what was stored.',
 } as const

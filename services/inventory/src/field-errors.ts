@@ -1,8 +1,8 @@
-// The texts about one value of a request that a schema refuses. They are a part of the catalogue in errors.ts. A client reads it
-// behind the path of the value: `sku: must not be empty`. A search for the name of a text, such as `FIELD_TEXTS.empty`, finds the
-// schema or function that refuses the value. A value that the framework refuses too has its text in
-// packages/endpoints/src/error-texts.ts, such as `VALUE_TEXTS.required`: missing or unknown members, numbers,
-// words and booleans. The schema that declares the field has the limits of a number.
+// The texts about values that a schema refuses, which complement the errors in `errors.ts`. A client gets the text after the path
+// of the value: `sku: must not be empty`. To find the schema or function that refuses a value, search for the name of the text,
+// such as `FIELD_TEXTS.empty`. Texts for values that the framework also refuses are in `packages/endpoints/src/error-texts.ts`,
+// such as `VALUE_TEXTS.required`: missing or unknown members, numbers, words and booleans. The limits of numbers are in the
+// schema of the field.
 
 import { PROBLEM_TEXTS } from '@trestle/endpoints/error-texts.ts'
 
@@ -10,15 +10,15 @@ interface Limit {
   readonly max: number
 }
 
-/** The most issues that an error names. */
+/** The maximum number of issues in an error. */
 export const ISSUES_MAX = 20
 
-/** A text that is a function names limits and words of the schema, never a value of the request. */
+/** A text that is a function contains limits and words of the schema, never a value of the request. */
 export const FIELD_TEXTS = {
   invalid: 'is not valid',
   unprefixed: ({ name }: { readonly name: string }) =>
     `is not known here; the filter of an attribute would be attributes.${name}`,
-  /** The problem of a request as a whole. */
+  /** A problem of the whole request. */
   jsonAsForm: 'is JSON, which needs the header Content-Type: application/json',
   givenTwice: 'must be given once',
 
@@ -63,8 +63,8 @@ export const FIELD_TEXTS = {
 } as const
 
 /**
- * The texts for a request that the framework could not read, by its problem. A search for the name of a problem, such as
- * `bodyNotJson`, finds the line in packages/endpoints/src that throws it.
+ * The texts for requests that the framework cannot read, by problem. To find the line in `packages/endpoints/src` that throws a
+ * problem, search for its name, such as `bodyNotJson`.
  */
 export const MALFORMED_TEXTS: Readonly<Record<string, string>> = {
   [PROBLEM_TEXTS.malformedUrl]: 'The URL is malformed.',

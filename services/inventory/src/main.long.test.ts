@@ -26,14 +26,14 @@ const names = Object.keys(inventoryMigrations)
 const functions = (await inventoryFunctions()).map(({ name }) => name)
 const NO_DATABASE = 'postgres://nobody:hidden@127.0.0.1:1/none'
 
-/** Makes an empty database, and answers its URL as the setting of the program. */
+/** Creates an empty database and returns its URL as a setting. */
 async function emptyDatabase(): Promise<{ readonly INVENTORY_DATABASE_URL: string }> {
   const database = await createEmptyDatabase()
   databases.push(database)
   return { INVENTORY_DATABASE_URL: database.url }
 }
 
-/** Starts the program. By default its database does not answer. */
+/** Starts the program. By default its database is unavailable. */
 function run(args: readonly string[], env: Readonly<Record<string, string>> = {}) {
   const inventory = runInventory(args, { INVENTORY_DATABASE_URL: NO_DATABASE, ...env })
   running.push(inventory)
@@ -45,7 +45,7 @@ function post(url: string, body: object): Promise<Response> {
   return fetch(url, { method: 'POST', headers, body: JSON.stringify(body) })
 }
 
-/** Runs the program to its end, with the modules of earlier runs. By default its database does not answer. */
+/** Runs the program to its end in the command server. By default its database is unavailable. */
 function runToEnd(args: readonly string[], env: Readonly<Record<string, string>> = {}, cwd = createFolder()) {
   return server.run(MAIN, args, { cwd, env: environmentWith({ INVENTORY_DATABASE_URL: NO_DATABASE, ...env }) })
 }
@@ -91,7 +91,7 @@ describe('inventory', () => {
   })
 })
 
-/** The settings of the processes that serve: their database is empty at first. */
+/** The settings of the running processes, whose database is empty at first. */
 let serving: Readonly<Record<string, string>>
 beforeAll(async () => {
   serving = {
@@ -106,7 +106,7 @@ beforeAll(async () => {
 
 describe('inventory serve', () => {
   let pair: readonly { readonly inventory: InventoryProcess; readonly address: string; readonly users: Response }[] = []
-  /** Two that start together on an empty database. One test ends the process that has migrated; another uses the other. */
+  /** Two processes that start together on an empty database. One test ends the process that has migrated. */
   beforeAll(async () => {
     const started = [1, 2].map(() => run([], serving))
     pair = await Promise.all(
@@ -190,7 +190,7 @@ describe('inventory serve', () => {
   })
 })
 
-// Most of the time passes in waiting for the database, so the tests run together.
+// The tests mostly wait for the database, so they run concurrently.
 describe.concurrent('a start that must fail', () => {
   it.each<[string, Record<string, string>, string]>([
     ['a log file that is a folder', { INVENTORY_LOG_FILE: '.' }, 'log file . cannot be written'],
@@ -237,7 +237,7 @@ describe.concurrent('a start that must fail', () => {
   })
 })
 
-/** Waits until a condition holds that another process brings about. */
+/** Waits until another process has made `read` return a value. */
 function untilValue<T>(read: () => T | undefined): Promise<T> {
   const readOrThrow = () => {
     const value = read()

@@ -10,7 +10,7 @@ import { appendOnlyTables, readOnlyTables, undeletableTables } from './database.
 import { importTask } from './imports/import-job.ts'
 import { VERSION } from './version.ts'
 
-/** All tasks of jobs. `migrate` makes a queue for each. */
+/** All tasks of jobs. `migrate` creates a queue for each task. */
 export const tasks: readonly AnyTask[] = [importTask]
 
 interface DatabaseConfig {
@@ -26,8 +26,8 @@ export function inventoryNames({ database }: { readonly database: Pick<DatabaseS
 const tableRights = { appendOnly: appendOnlyTables, readOnly: readOnlyTables, undeletable: undeletableTables }
 
 /**
- * The options of `inventory migrate` and of the start: the migrations and functions, then the schema and queues of jobs, then
- * the grants of the service's role.
+ * Returns the options of `inventory migrate` and of the start. These run the migrations and functions, create the schema and
+ * queues of jobs, then grant the rights of the service's role.
  */
 export function migrateOptions(config: DatabaseConfig): MigrateOptions {
   const names = inventoryNames(config)

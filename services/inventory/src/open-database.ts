@@ -13,7 +13,7 @@ import { KEY_WAIT_MS, LISTS, TRANSFER_CONNECTIONS, TRANSFER_WAIT_MS } from './ra
 const COMMAND_LOCK_TIMEOUT_MS = 120_000
 const SEAL_KEY_BYTES = 32
 
-/** Opens the database as the role of the service. Connections are made on demand. */
+/** Opens the database with the role of the service. Connections are opened on demand. */
 export function openInventoryDatabase(
   config: InventoryConfig,
   onConnectionError: (error: Error) => void,
@@ -25,7 +25,7 @@ export function openInventoryDatabase(
     applicationName: 'inventory',
     poolSize,
     statementTimeoutMs,
-    // A repeated request waits for the first one before it waits for anything else.
+    // A repeated request waits for the first request before it waits for locks.
     writeTimeoutMs: KEY_WAIT_MS + statementTimeoutMs,
     lockTimeoutMs: Math.ceil(statementTimeoutMs / 2),
     connectionWaitMs: Math.max(CONNECTION_WAIT_MS, statementTimeoutMs),
@@ -53,8 +53,8 @@ export function openTransferDatabase(
 }
 
 /**
- * @throws Error where the service would refuse to start: behind a pooler that keeps no settings, which would drop the role
- * and the search path
+ * @throws Error if the service would refuse to start, because a pooler that keeps no settings would drop the role and the search
+ * path
  */
 export async function openOperatorDatabase(
   config: InventoryConfig,
@@ -66,8 +66,8 @@ export async function openOperatorDatabase(
 }
 
 /**
- * Opens the database for a command, with the role of the service. Statements have no timeout, because they read whole tables
- * and no client waits for them.
+ * Opens the database for a command, with the role of the service. Statements have no timeout, because they read whole tables and
+ * no client waits for them.
  */
 export function openCommandDatabase(config: InventoryConfig, command: string): Database<InventoryTables> {
   return openDatabase<InventoryTables>({
@@ -80,7 +80,7 @@ export function openCommandDatabase(config: InventoryConfig, command: string): D
   })
 }
 
-/** Connects when it is opened. Its payloads carry no secret. */
+/** Opens the job queue. It connects when it is opened. Its payloads contain no secrets. */
 export function openInventoryJobs(
   config: InventoryConfig,
   options: Pick<JobsConfig, 'meter' | 'onError' | 'now'>,
@@ -90,7 +90,7 @@ export function openInventoryJobs(
     ...connection,
     schema: names.jobSchema,
     applicationName: 'inventory-jobs',
-    // No task is encrypted. An encrypted one would fail in the next process, instead of showing its payloads.
+    // No task is encrypted. This random key would make an encrypted task fail in the next process instead of exposing it.
     payloadKeys: [randomBytes(SEAL_KEY_BYTES)],
     ...options,
   })
@@ -105,7 +105,7 @@ function connectionOf(config: InventoryConfig): Pick<DatabaseConfig, 'url' | 'na
   }
 }
 
-/** @throws Error when migrations are pending */
+/** @throws Error if migrations are pending */
 export async function expectMigrations({ checks, names }: Database<InventoryTables>): Promise<void> {
   const migrated = await isMigrated(checks, { names, sources: inventoryMigrations, files: inventoryFunctions })
   if (!migrated) throw new Error('migrations are pending')

@@ -14,12 +14,12 @@ export function openInventoryTelemetry({ server }: Pick<InventoryConfig, 'server
   return openTelemetry(server, { resource })
 }
 
-/** @throws Error naming the file when the log cannot be written */
+/** @throws Error that names the file if the log cannot be written */
 export function createInventoryLog({ server }: Pick<InventoryConfig, 'server'>): ServiceLogger {
   return createServiceLog({ level: server.logLevel, file: server.logFile, stdout: server.logStdout })
 }
 
-/** Reports figures of the database: its connections and overdue reservations. */
+/** Reports metrics of the database: connections and overdue reservations. */
 export function observeDatabase(
   meter: Metrics['meter'],
   database: Database<InventoryTables>,

@@ -10,7 +10,7 @@ const Document = z.object({
   components: z.object({ schemas: z.record(z.string(), z.unknown()) }),
 })
 
-/** The document as clients read it. Building it takes longer than each test. */
+/** The document as clients read it. It is built once, because building takes longer than each test. */
 const document = JSON.parse(JSON.stringify(await buildOpenApi()))
 
 describe('buildOpenApi', () => {

@@ -19,7 +19,7 @@ export const endpointOptions = {
   strict: true,
 } as const
 
-/** Made from the controllers only, without a database. */
+/** Builds the document from the controllers only, without a database. */
 export async function buildOpenApi(): Promise<OpenApiDocument> {
   const endpoints = await new Application(endpointOptions).ready()
   const document = endpoints.openapi()
@@ -41,12 +41,12 @@ const Operation = z.object({
   responses: z.record(z.string(), z.looseObject({})),
 })
 
-/** Describes facts that no controller states: files, JSON in forms, examples of errors, and refusals before any controller. */
+/** Adds what no controller states: files, JSON in forms, examples of errors, and refusals before any controller. */
 function describe(operation: object): void {
   const { operationId, security, tags, requestBody, responses } = Operation.parse(operation)
   Object.assign(operation, {
     security,
-    // The framework tags an operation with its module, whose name is a part of the URL.
+    // The framework uses the name of the module, a part of the URL, as the tag.
     tags: tags.map((tag) => tag.charAt(0).toUpperCase() + tag.slice(1)),
     responses: describeResponses(operationId, {
       ...responses,
@@ -61,7 +61,7 @@ function describe(operation: object): void {
     Object.assign(operation, { requestBody: { ...requestBody, content: movementContent(requestBody.content, form) } })
     return
   }
-  // A form has only texts: attributes are JSON in a text, and there are more words for a boolean.
+  // All form values are text. Attributes are JSON in a string, and booleans may be other words.
   const properties = Object.fromEntries(
     Object.entries(form.properties).map(([name, member]) => [name, describeField(name, member)]),
   )
@@ -72,7 +72,7 @@ function describe(operation: object): void {
   Object.assign(operation, { requestBody: { ...requestBody, content } })
 }
 
-/** Gives each error its schema and an example, and each file an example. */
+/** Adds a schema and an example to each error, and an example to each file. */
 function describeResponses(operationId: string, responses: z.output<typeof Operation>['responses']): object {
   const described = Object.entries(responses).map(([status, response]) => {
     if (status === '200' && operationId in FILES)
@@ -95,12 +95,12 @@ function addFiles(operationId: string, { content }: { readonly content?: unknown
 
 const Secured = z.object({ security: z.array(z.looseObject({})).default([]) })
 
-/** Marks each operation as one without a token, for a service that checks none. @param text of the document */
+/** Marks all operations as not needing a token, for a service without tokens. @param text the document */
 export function withoutTokens(text: Buffer): Buffer {
   const document = z.looseObject({}).parse(JSON.parse(text.toString()))
   for (const { part } of listOperations(document)) {
     const { security } = Secured.parse(part)
-    // Operators call with a key of their own, whether or not the service checks other tokens.
+    // Operators always use a key of their own, even if the service checks no other tokens.
     if (!security.some((scheme) => 'operator' in scheme)) Object.assign(part, { security: [] })
   }
   return Buffer.from(JSON.stringify(document))
@@ -119,10 +119,10 @@ function describeField(name: string, member: Member): object {
   return type === 'boolean' ? { ...rest, anyOf: [{ type }, { enum: BOOLEAN_WORDS }] } : member
 }
 
-/** Texts for a boolean, which are read in any case (reference: Request bodies). */
+/** Texts for a boolean, in any case (reference: Request bodies). */
 const BOOLEAN_WORDS = ['', 'true', '1', 'yes', 'on', 't', 'y', 'false', '0', 'no', 'off', 'f', 'n']
 
-/** A body is one line, or has lines; a form has no lines. */
+/** A body is one line or has `lines`. A form cannot have `lines`. */
 function movementContent(content: object, { properties: { lines } = {} }: z.output<typeof Schema>): object {
   const { items: line } = z.object({ items: z.looseObject({}) }).parse(lines)
   const batch = { type: 'object', properties: { lines }, required: ['lines'], additionalProperties: false }
@@ -146,7 +146,7 @@ const IMPORT_BODY = {
   },
 }
 
-/** Files as examples of answers, by operation and media type. test/document-examples.long.test.ts compares them. */
+/** Example files of answers, by operation and media type. Checked by `test/document-examples.long.test.ts`. */
 const FILES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   getProductsExport: {
     'application/x-ndjson': '{"id":1,"sku":"TSHIRT-RED-L","attributes":{"color": "red", "price": 17.5}}\n',
@@ -171,15 +171,15 @@ const tags = [
   { name: 'Service', description: 'Health and API documents.' },
 ]
 
-/** The ends of the ids of operations on one record with an entity tag (reference: Versions and preconditions). */
+/** The ends of operation ids for one record with an entity tag (reference: Versions and preconditions). */
 const TAGGED = /(?:ProductsWithProductId|LocationsWithLocationId|StockWithProductIdLocationId)$/
 const DOCUMENTS: ReadonlySet<string> = new Set(['getOpenapiJson', 'getDocs'])
 const LISTS = /^get(?:Products|Stock|Movements|Reservations|Locations|Users|Operator(?:Imports|LowStock|Audit))$/
-/** Operations that take an Idempotency-Key (reference: Idempotency keys). */
+/** Operations that accept an Idempotency-Key (reference: Idempotency keys). */
 const IDEMPOTENT =
   /^post(?:Products|Locations|Movements|Reservations|ReservationsCommitWithReservationId|OperatorImports)$/
 
-/** The notes of the API document beside the controllers. test/document-examples.long.test.ts compares its examples. */
+/** The notes in the API document. `test/document-examples.long.test.ts` checks their examples. */
 const documentNotes: DocumentNotes = {
   servers: [{ url: '/', description: 'This process' }],
   tags,
@@ -252,7 +252,7 @@ function successHeaders({ operationId: id }: DocumentedOperation, status: string
   }
 }
 
-/** Operations that confirm a new record with its tag. */
+/** Operations that return the tag of a new record. */
 const CONFIRMED: ReadonlySet<string> = new Set(['postProducts', 'postLocations'])
 const LINK = {
   description: 'The first page, and the next one where there is one (RFC 8288).',

@@ -6,7 +6,7 @@ import { idempotencyKeyMalformed, idempotencyKeyMissing } from '../errors.ts'
 import type { Caller } from '../idempotency/idempotent-request.ts'
 
 export interface Identity {
-  /** `sub` of the token. */
+  /** The `sub` of the access token. */
   readonly actor: string
   readonly scopes: ReadonlySet<Scope>
 }
@@ -15,18 +15,18 @@ export interface OperatorIdentity extends Pick<Identity, 'actor'> {
   readonly operator: Operator
 }
 
-/** The `sub` of the request's token; null when authentication is off. */
+/** Returns the `sub` of the request's access token, or `null` if authentication is off. */
 export function actorOf({ identity }: { readonly identity: unknown }): string | null {
   return isIdentity(identity) ? identity.actor : null
 }
 
-/** @throws Error for a request that no guard has recognized as an operator's */
+/** @throws Error if no guard has identified the caller as an operator */
 export function operatorOf({ identity }: { readonly identity: unknown }): Operator {
   if (!isOperatorIdentity(identity)) throw new Error('the request has no operator')
   return identity.operator
 }
 
-/** Undefined for a request of another client. */
+/** `undefined` if the caller is not an operator. */
 export function findOperator({ identity }: { readonly identity: unknown }): Operator | undefined {
   return isOperatorIdentity(identity) ? identity.operator : undefined
 }
@@ -42,10 +42,10 @@ function isOperatorIdentity(value: unknown): value is OperatorIdentity {
 const KEY = /^[\x21-\x7e]{1,255}$/
 
 /**
- * The sender of a request, with its Idempotency-Key.
- * @param path of the request; the same for every spelling of the URL
+ * Returns the sender of a request, with its Idempotency-Key.
+ * @param path the path of the request; the same for every spelling of the URL
  * @param content the parsed request
- * @throws idempotencyKeyMalformed for a malformed key, idempotencyKeyMissing for an operator without a key
+ * @throws idempotencyKeyMalformed, or idempotencyKeyMissing for an operator without a key
  */
 export function callerOf(request: EndpointRequest, path: string, content: unknown): Caller {
   const key = request.header('idempotency-key')
@@ -64,11 +64,11 @@ export type Scope = (typeof SCOPES)[number]
 
 export interface ScopeRules {
   readonly adminRoles: readonly string[]
-  /** Scopes of other roles. Ordinary sign-in tokens carry a role but no scope. */
+  /** The scopes of further roles. Ordinary sign-in tokens have a role but no scope. */
   readonly roleScopes: ReadonlyMap<string, readonly Scope[]>
 }
 
-/** The claims that give scopes. `user_metadata` gives none, because users can set it. */
+/** The claims that grant scopes. `user_metadata` grants none, because users can write it. */
 const Claims = z.object({
   scope: z.string().optional().catch(undefined),
   role: z.string().optional().catch(undefined),
@@ -87,7 +87,7 @@ export function scopesOf(claims: unknown, { adminRoles, roleScopes }: ScopeRules
   return new Set([...SCOPES.filter((known) => named.includes(known)), ...ofRole])
 }
 
-/** Reads `role=scope+scope,role=scope`. Undefined for a malformed text, and for a role that comes twice. */
+/** Reads `role=scope+scope,role=scope`. Returns `undefined` if it is malformed or a role occurs twice. */
 export function parseRoleScopes(text: string): ReadonlyMap<string, readonly Scope[]> | undefined {
   const rules = new Map<string, readonly Scope[]>()
   for (const rule of text.split(',')) {

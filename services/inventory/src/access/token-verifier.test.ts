@@ -52,7 +52,7 @@ describe('createTokenVerifier', () => {
 
   // ASVS 1.3.6
   it.each([
-    // Without the guard this reaches the stub: on Linux it is another name of loopback.
+    // On Linux, this address is another name of loopback. Without the guard, the request reaches the stub.
     ['an address that the guarded client refuses', provider.url.replace('127.0.0.1', '0.0.0.0')],
     ['an answer of endless length', `${provider.url}/endless`],
     ['a redirect', `${provider.url}/moved`],

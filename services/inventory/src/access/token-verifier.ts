@@ -8,14 +8,14 @@ import { serviceUnavailable } from '../errors.ts'
 import { type Identity, type ScopeRules, scopesOf } from './actor.ts'
 
 export interface TokenRules extends ScopeRules {
-  /** `https://auth.example.com/.well-known/jwks.json` */
+  /** For example, `https://auth.example.com/.well-known/jwks.json`. */
   readonly jwksUrl: string
   readonly issuer: string
   readonly audience: string
 }
 
 export interface TokenVerifier extends Pick<TokenIssuer, 'countKeys'> {
-  /** Undefined for an invalid token. @throws serviceUnavailable while there are no keys to check it with */
+  /** `undefined` for an invalid token. @throws serviceUnavailable if no keys are available */
   verify(token: string): Promise<Identity | undefined>
 }
 
@@ -40,7 +40,7 @@ function refuseWithoutKeys(error: unknown): never {
 
 const ACTOR_LENGTH_MAX = 255
 
-/** Whether a `sub` can be stored as the actor of a change. PostgreSQL stores neither U+0000 nor half a surrogate pair. */
+/** Whether a `sub` can be stored as an actor. PostgreSQL accepts neither U+0000 nor lone surrogates. */
 function isActor(sub: string): boolean {
   return sub !== '' && sub.length <= ACTOR_LENGTH_MAX && sub.isWellFormed() && !sub.includes('\0')
 }

@@ -15,14 +15,14 @@ export const UserView = z
 
 export type User = z.infer<typeof UserView>
 
-/** There are few users, so a page of users is always large. */
+/** Pages of users are large, because there are few users. */
 export const USER_PAGES = { defaultLimit: 500, limitMax: 500 } as const
 
 export function userJson({ id, username, firstName, lastName }: User): string {
   return JSON.stringify({ id, username, firstName, lastName })
 }
 
-// Each column is named: a prepared `*` fails once a migration adds a column.
+// The columns are listed, because a prepared `*` fails after a migration adds a column.
 const COLUMNS = ['id', 'username', 'first_name', 'last_name'] as const
 
 const findQuery = prepare('find_user', (p: { id: number }, db: Db) =>
@@ -38,13 +38,12 @@ const listQuery = prepare('list_users', (p: { afterId: number; limit: number }, 
     .limit(sql<number>`${p.limit}`),
 )
 
-/** Users are never deleted. */
 export async function findUser(pools: Pools, id: number): Promise<User | undefined> {
   const row = await pools.read.first(findQuery, { id })
   return row && toUser(row)
 }
 
-/** Users with an id above `afterId`, by id, at most `limit`. */
+/** Lists at most `limit` users with an id above `afterId`, by id. */
 export async function listUsers(
   pools: Pools,
   { afterId, limit }: { readonly afterId: number; readonly limit: number },

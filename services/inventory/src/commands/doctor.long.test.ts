@@ -38,7 +38,7 @@ async function examine(changes: Readonly<Record<string, string>> = {}) {
   return { isHealthy, lines }
 }
 
-/** Nothing listens there. */
+/** An address where nothing listens. */
 const AWAY = 'postgres://trestle@127.0.0.1:1/trestle'
 
 const HEALTHY = [

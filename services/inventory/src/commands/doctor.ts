@@ -43,7 +43,7 @@ const jobsCheck: Check<InventoryConfig> = {
   },
 }
 
-/** Checks everything that the service needs, and prints a line for each check. Resolves to false when a check fails. */
+/** Checks everything that the service needs, and prints a line for each check. `false` if a check fails. */
 export async function doctor(load: () => InventoryConfig, print: (line: string) => void): Promise<boolean> {
   const config = checkSettings(load, print)
   if (config === undefined) return false
@@ -69,7 +69,7 @@ function describeDeadJobs({ task, count, reason, lastAt }: DeadLetterJobs): stri
   return `${count} of ${task} (${reason}; last at ${lastAt.toISOString()})`
 }
 
-/** Runs only when requests are limited. */
+/** Runs only if requests are limited. */
 const limitCheck: Check<InventoryConfig> = {
   name: 'rate limit',
   advice: 'start Redis, or correct INVENTORY_REDIS_URL; each process counts for itself meanwhile',
@@ -86,7 +86,7 @@ const limitCheck: Check<InventoryConfig> = {
   },
 }
 
-/** Runs only when authentication is on. */
+/** Runs only if authentication is on. */
 function keysCheck(access: TokenRules): Check<InventoryConfig> {
   return {
     name: 'keys of tokens',

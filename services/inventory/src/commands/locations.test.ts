@@ -26,7 +26,7 @@ afterAll(() => temporary.drop())
 
 const open = () => openCommandDatabase(load(temporary.url), 'locations')
 
-/** Runs `inventory locations …`, and answers the lines that it prints. */
+/** Runs `inventory locations …`, and returns the printed lines. */
 async function run(...words: string[]): Promise<string[]> {
   const lines: string[] = []
   const program = new Command().exitOverride()

@@ -5,7 +5,7 @@ import type { InventoryConfig } from '../config.ts'
 import { VERSION } from '../version.ts'
 
 interface OtherCommandsOptions {
-  /** Called when a command runs, because `--help` needs no settings. */
+  /** Loads the settings when a command runs, because `--help` needs none. */
   readonly load: () => InventoryConfig
   readonly process: NodeJS.Process
 }

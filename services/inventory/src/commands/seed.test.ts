@@ -29,7 +29,7 @@ async function query(text: string): Promise<unknown[]> {
   return rows
 }
 
-/** Runs the command, and answers the lines that it prints. */
+/** Runs the command, and returns the printed lines. */
 async function seeded(...words: readonly string[]): Promise<string[]> {
   const lines: string[] = []
   const command = seedCommand(

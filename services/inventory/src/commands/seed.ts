@@ -12,7 +12,7 @@ interface SeedFlags {
   readonly stock?: number
 }
 
-/** The command `seed`: adds sample products, and stock of the products that have none. */
+/** The command `seed`. It adds sample products, and stock for products that have none. */
 export function seedCommand(load: () => InventoryConfig, print: (line: string) => void): Command {
   return new Command('seed')
     .exitOverride()

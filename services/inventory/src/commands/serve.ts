@@ -10,12 +10,12 @@ import { createInventoryLog, openInventoryTelemetry } from '../open-telemetry.ts
 import { startCleanUp } from '../use-cases/clean-up.ts'
 import { startImports } from '../use-cases/run-import.ts'
 
-/** The time that telemetry and the database get to close after the jobs, in milliseconds. */
+/** The time for closing telemetry and the database after the jobs, in milliseconds. */
 const CLOSE_MS = 2_000
 
 /**
- * Waits for the database, migrates, and serves until a signal stops the process.
- * @throws Error naming the file when the log cannot be written, and the error of a failed start, once it is logged
+ * Waits for the database, migrates it, and serves until a signal stops the process.
+ * @throws Error that names the log file if it cannot be written, and the error of a failed start after logging it
  */
 export async function serve(config: InventoryConfig, process: NodeJS.Process): Promise<void> {
   const log = createInventoryLog(config)
@@ -23,7 +23,7 @@ export async function serve(config: InventoryConfig, process: NodeJS.Process): P
 }
 
 async function start(config: InventoryConfig, log: ServiceLogger, process: NodeJS.Process): Promise<void> {
-  // At the same time: one waits for the database, the other loads libraries.
+  // Run these in parallel: one waits for the database, and the other loads libraries.
   const [telemetry] = await Promise.all([
     openInventoryTelemetry(config),
     prepareDatabase({
@@ -48,7 +48,7 @@ async function start(config: InventoryConfig, log: ServiceLogger, process: NodeJ
     log,
     readiness: deps.readiness,
     start: async (answered) => {
-      // Without operators there are no imports, and the process has no connections of a queue.
+      // Without operators there are no imports, so the process needs no queue connections.
       if (config.operators) await deps.jobs.open(answered)
       else await answered
       const port = await deps.metrics.listen()
@@ -57,7 +57,7 @@ async function start(config: InventoryConfig, log: ServiceLogger, process: NodeJ
       if (config.operators) await startImports({ ...deps, stopping: stopping.signal })
     },
     stop: async (remainingMs) => {
-      // A running import stops after its present batch, and another process continues it.
+      // A running import stops after its current batch, and another process continues it.
       stopping.abort()
       await Promise.all([stopCleanUp?.(), deps.jobs.close(remainingMs - CLOSE_MS)])
       await deps.close()

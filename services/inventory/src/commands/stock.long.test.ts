@@ -29,7 +29,7 @@ beforeAll(async () => {
     .insertInto('products')
     .values(['MUG', 'TEA', 'PEN', 'INK', 'CUP', 'BAG', 'HAT', 'CAP'].map((sku) => ({ sku, attributes: '{}' })))
     .execute()
-  // While MAIN is the only location, it need not be named.
+  // If MAIN is the only location, the command may omit it.
   await run('receive', 'MUG', '7')
   await database.db.insertInto('locations').values({ code: 'SHOP', name: 'Shop' }).execute()
   await database.db.insertInto('locations').values({ code: 'OLD', name: 'Old', active: false }).execute()
@@ -54,7 +54,7 @@ it.each(['drop', 'refuse'] as const)(
 
 const open = () => openCommandDatabase(load(temporary.url), 'stock')
 
-/** Runs `inventory stock …`, and answers the lines that it prints. */
+/** Runs `inventory stock …`, and returns the printed lines. */
 async function run(...words: string[]): Promise<string[]> {
   const lines: string[] = []
   const program = new Command().exitOverride()

@@ -114,7 +114,7 @@ async function list(
   return format === 'json' ? levels : levels.map(describeLevel)
 }
 
-/** The movements as the API shows them, with SKU and code of the location. */
+/** Returns the movements as in the API, with SKU and location code. */
 async function showHistory(
   { db }: Database<InventoryTables>,
   { words: [sku = ''], options: { location, limit }, format }: common.CommandInput,
@@ -142,7 +142,7 @@ function describeMovement({ createdAt, type, location, actor, reason, reference,
   }
 }
 
-/** A quantity with its change, if it has changed: `8 (-2)`. */
+/** Formats a quantity, with its change if it is not zero: `8 (-2)`. */
 function withChange(after: number, change: number): string {
   if (change === 0) return String(after)
   return `${after} (${change > 0 ? '+' : ''}${change})`
@@ -167,7 +167,7 @@ async function moveLine(
   return operate(database, input, { locations, toLine })
 }
 
-/** @throws Error when stock would leave and arrive at one location; the errors of `moveStockByName` */
+/** @throws Error if both locations are the same, and the errors of `moveStockByName` */
 async function transfer(database: Database<InventoryTables>, input: common.CommandInput): Promise<object> {
   const locations = [String(input.options.from), String(input.options.to)]
   if (locations[0] === locations[1]) throw new Error('--to: must be another location than --from')
@@ -179,8 +179,8 @@ async function transfer(database: Database<InventoryTables>, input: common.Comma
 }
 
 /**
- * Reads a line from the values of a command, by the rules of POST /movements.
- * @throws Error at once when a value is not valid, before products and locations are looked up
+ * Returns a function that reads a line from a command's values, by the rules of POST /movements.
+ * @throws Error for an invalid value, immediately and before products and locations are looked up
  */
 function lineReader(
   { options: { reason, reference } }: common.CommandInput,
@@ -211,7 +211,7 @@ async function operate(
   return others.length === 0 ? first : rows
 }
 
-/** @throws Error with the available quantity, if the details of a refusal have it; otherwise the error itself */
+/** @throws Error with the available quantity if the refusal contains it; otherwise the original error */
 function explain(
   error: unknown,
   { expectedOnHand, place }: { readonly expectedOnHand: unknown; readonly place: string },
@@ -225,7 +225,7 @@ function explain(
   throw new Error(`${text}: ${available} ${place}`, { cause: error })
 }
 
-/** NaN for a text that is not a number; every schema refuses NaN. */
+/** Returns NaN for a text that is not a number. Every schema refuses NaN. */
 function numberOf(text: unknown): number {
   return /^[+-]?\d{1,16}$/.test(String(text)) ? Number(text) : Number.NaN
 }
@@ -235,9 +235,9 @@ function describeLevel({ sku, location, onHand, reserved, available, updatedAt }
 }
 
 /**
- * Validates values by the schema of the request with the same effect.
+ * Validates values by the schema of the corresponding request.
  * @param names the argument or option of each member
- * @throws Error naming the argument or option of the first member that the schema refuses
+ * @throws Error that names the argument or option of the first refused member
  */
 export function readValues<Schema extends z.ZodType>(
   schema: Schema,

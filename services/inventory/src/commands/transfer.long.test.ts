@@ -14,7 +14,7 @@ removeFoldersAtEnd()
 
 let [from, to]: TemporaryDatabase[] = []
 let server: CommandServer
-/** How the import of FILE into `from` has ended. */
+/** The result of importing FILE into `from`. */
 let first: Awaited<ReturnType<typeof run>>
 beforeAll(async () => {
   const create = () =>
@@ -128,7 +128,7 @@ it('inventory import prints no control character of a file', async () => {
 it('inventory export writes the products that match to standard output', async () => {
   const filters = ['--filter', 'attributes.big[gt]=1', '--sort', '-id']
   const args = ['export', '--format', 'csv', '--flatten', 'big', ...filters]
-  // A process of its own, whose standard output is a pipe.
+  // Run a separate process, whose standard output is a pipe.
   const exported = runInventory(args, { INVENTORY_DATABASE_URL: from?.url ?? '' }, createFolder())
   expect(await exported.exited).toBe(0)
   const [header, line = '', ...rest] = exported.stdout().split('\r\n')

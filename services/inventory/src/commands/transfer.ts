@@ -33,7 +33,7 @@ interface ExportFlags {
 
 type Streams = Pick<NodeJS.Process, 'stdout' | 'stderr'>
 
-/** Has the same effect as the endpoint of this name. */
+/** The command has the same effect as the endpoint of this name. */
 export function importCommand(load: () => InventoryConfig, streams: Streams): Command {
   return new Command('import')
     .exitOverride()
@@ -50,7 +50,7 @@ export function importCommand(load: () => InventoryConfig, streams: Streams): Co
     .action((file: string, flags: ImportFlags) => runImport(load(), file, flags, streams))
 }
 
-/** Has the same effect as the endpoint of this name. */
+/** The command has the same effect as the endpoint of this name. */
 export function exportCommand(load: () => InventoryConfig, streams: Streams): Command {
   return new Command('export')
     .exitOverride()
@@ -108,15 +108,15 @@ async function runImport(
 }
 
 /**
- * A line for each problem, but one line for all records whose SKU is taken: a file that is imported a second time has a
- * problem in each record.
+ * Returns a line for each problem, but only one line for all records whose SKU is taken. If a file is imported twice, every
+ * record has this problem.
  */
 function describeProblems({ errors, failed }: ImportReport): readonly string[] {
   const lines = errors.filter(({ type }) => type !== 'CONFLICT').map(describeProblem)
   const taken = errors.filter(({ type }) => type === 'CONFLICT')
   const [first] = taken
   if (!first) return lines
-  // The report has the first problems only.
+  // The report contains only the first problems.
   const count = failed > errors.length ? `at least ${taken.length}` : String(taken.length)
   const advice = '--mode skip leaves the products as they are, --mode upsert changes them'
   return [
@@ -147,7 +147,7 @@ async function runExport(
 ): Promise<void> {
   const selection = readSelection({ ...readFilters(filter), sort })
   if (paths.length > 0 && format !== 'csv') throw new Error('--flatten is for CSV; pass --format csv, or leave it out')
-  // Paths are joined with commas too, as in the query of the endpoint.
+  // Paths may also be joined with commas, as in the endpoint's query.
   const read = readColumnPaths(paths.flatMap((text) => text.split(',')))
   if (read.verdict === 'refused') throw new Error(`--flatten: ${read.problem}`)
   const { paths: flatten } = read
@@ -189,15 +189,15 @@ const WIDTH = 30
 
 export interface ProgressBar {
   readonly watch: (source: AsyncIterable<Uint8Array>) => AsyncGenerator<Uint8Array, void>
-  /** @param rows how many there were so far */
+  /** @param rows the number of rows so far */
   readonly show: (rows: number) => void
-  /** Ends the line. May be called more than once. */
+  /** Ends the line. It can be called repeatedly. */
   readonly end: () => void
 }
 
 /**
- * Returns a bar that shows the progress of a file on a terminal. Writes nothing to other outputs.
- * @param bytesTotal undefined when the size is not known
+ * Returns a progress bar for a file on a terminal. It writes nothing to other outputs.
+ * @param bytesTotal the size, or `undefined` if it is unknown
  */
 export function createProgressBar(
   terminal: Pick<NodeJS.WriteStream, 'isTTY' | 'write'>,
@@ -226,7 +226,7 @@ export function createProgressBar(
   }
 }
 
-/** `[#######---] 70 %`, or the number of bytes when the total is not known. */
+/** Returns `[#######---] 70 %`, or the number of bytes if the total is unknown. */
 export function renderProgress(bytes: number, bytesTotal: number | undefined): string {
   if (bytesTotal === undefined) return `${(bytes / 1_048_576).toFixed(1)} MiB`
   const share = bytesTotal === 0 ? 1 : Math.min(1, bytes / bytesTotal)

@@ -12,7 +12,7 @@ import type { TokenRules } from '../access/token-verifier.ts'
 
 export const PREFIX = 'INVENTORY_'
 
-/** The settings that say who may call: tokens, their keys and their roles. */
+/** The settings that decide who may call: tokens, their keys and their roles. */
 const accessSettings = group('Access', {
   AUTH_ENABLED: flag()
     .prefault('false')
@@ -32,7 +32,7 @@ const accessSettings = group('Access', {
 
 type AccessValues = SettingValues<typeof accessSettings>
 
-/** A service that checks tokens must know who signs them, and for whom. */
+/** A service that checks tokens needs their issuer, audience and keys. */
 export const accessRules: readonly Rule<AccessValues>[] = (
   ['AUTH_JWKS_URL', 'AUTH_ISSUER', 'AUTH_AUDIENCE'] as const
 ).map(
@@ -54,8 +54,8 @@ interface ReachValues {
 }
 
 /**
- * Warns if authentication is off and the service is reachable from other machines, or if token settings are unused. No
- * warning while the service listens on loopback only: `npm start` runs it so.
+ * Warns if authentication is off and other machines can reach the service, or if token settings are unused. There is no warning
+ * if the service listens only on loopback, as with `npm start`.
  */
 export function openDoorWarnings(values: AccessValues & ReachValues): readonly string[] {
   const reasons = [
@@ -160,7 +160,7 @@ export const settings = {
   ...stockSettings,
 } as const
 
-/** `*`, or origins as browsers write them. */
+/** Accepts `*`, or origins in the form of browsers. */
 function origins() {
   const isOrigin = (word: string) => word === '*' || URL.parse(word)?.origin === word
   return commaList()

@@ -2,7 +2,7 @@ import { accepts } from '@trestle/endpoints/endpoints.ts'
 import { z } from 'zod'
 import { OpenController } from '../plugins/inventory-controller.ts'
 
-/** 200 while the process answers at all. */
+/** Answers 200 as long as the process answers at all. */
 export class Default extends OpenController {
   static GET = accepts({
     returns: z.object({ status: z.literal('ok') }),

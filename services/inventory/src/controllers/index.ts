@@ -17,7 +17,7 @@ const frontPage = renderServicePage({
   readme: 'services/inventory/README.md',
 })
 
-/** The name and version of the service; for a browser, a page with links. */
+/** Shows the name and version of the service, or to a browser a page with links. */
 export class Default extends OpenController {
   static GET = accepts({
     returns: Service,

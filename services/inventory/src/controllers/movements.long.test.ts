@@ -28,14 +28,14 @@ const at = () => ({ productId, locationId })
 const level = (onHand: number, reserved = 0, place = at()) => ({
   ...{ ...place, onHand, reserved, available: onHand - reserved, updatedAt: anyTime },
 })
-/** The answer to `GET /stock/:productId` of a product at one location, whole. */
+/** The complete answer to `GET /stock/:productId` for a product at one location. */
 const stockOf = (onHand: number, reserved = 0) => ({
   statusCode: 200,
   data: { productId, onHand, reserved, available: onHand - reserved, locations: [level(onHand, reserved)] },
 })
-/** The answer to one movement, whole. */
+/** The complete answer to one movement. */
 const written = (after: object) => ({ statusCode: 201, data: { id: anyNumber, ids: [anyNumber], levels: [after] } })
-/** A new product with this quantity on hand. */
+/** Creates a product with this quantity on hand. */
 async function begin(onHand: number): Promise<void> {
   productId = await requests.addProduct()
   if (onHand > 0) await move({ type: 'receive', ...at(), quantity: onHand })

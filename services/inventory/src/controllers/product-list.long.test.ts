@@ -286,7 +286,7 @@ describe('include', () => {
 
 describe('attributes=short', () => {
   const filler = (length: number) => JSON.stringify({ filler: 'x'.repeat(length) })
-  // PostgreSQL writes a space behind the colon.
+  // PostgreSQL writes a space after the colon.
   const [LONGEST, TOO_LONG] = [4_096 - 14, 4_097 - 14]
   const row = (index: number, length: number) => ({
     sku: `LONG-${index}`,
@@ -301,7 +301,7 @@ describe('attributes=short', () => {
     }
   })
 
-  // The second limit makes a long page, which is read in pieces.
+  // With the second limit, the page is long and is read in parts.
   it.each(['', '&limit=51'])(
     '200: shows the length of attributes above 4096 bytes in their place, with %s',
     async (more) => {

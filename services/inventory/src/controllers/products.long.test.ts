@@ -25,7 +25,7 @@ async function create(attributes: unknown, sku = newSku()): Promise<number> {
   return response.json().data.id
 }
 
-/** The answer with a product, whole. */
+/** The complete answer with a product. */
 const shown = (id: number, sku: string, attributes: unknown) => ({ statusCode: 200, data: { id, sku, attributes } })
 
 const FORBIDDEN_KEY = 'must not have a key "__proto__", or a key "constructor" whose value has a key "prototype"'
@@ -286,9 +286,9 @@ describe('GET /products/:productId', () => {
     expect((await inventory.app.inject({ method: 'POST', url: '/movements', payload: receive })).statusCode).toBe(201)
     const response = await get(url, { 'if-none-match': none })
     expect(response.statusCode).toBe(200)
-    // Without spaces, as the rest of the answer.
+    // It contains no spaces, like the rest of the answer.
     expect(response.body).toContain('"stock":{"onHand":10,"reserved":0,"available":10}')
-    // Each representation has its own tag, and a change of this version accepts either.
+    // Each representation has its own ETag. A change of this version accepts any of these ETags.
     const tags = await Promise.all(
       ['', '?include=meta', '?include=stock', '?include=meta,stock'].map(async (query) =>
         String((await get(`/products/${id}${query}`)).headers.etag),

@@ -53,7 +53,7 @@ const Sku = z
     if (problem !== undefined) context.addIssue({ code: 'custom', message: problem })
   })
 
-/** How the text of attributes begins: as JSON that is not null. */
+/** The beginning of an attributes text: JSON that is not `null`. */
 const ATTRIBUTES_START = String.raw`^[ \t\r\n]*(?:[\[{"0-9-]|true|false)`
 
 const Attributes = z
@@ -69,7 +69,7 @@ const Attributes = z
 
 const ProductBody = z.object({ sku: Sku, attributes: Attributes })
 
-/** An object of attributes is a merge patch (RFC 7396). */
+/** An attributes object is a merge patch (RFC 7396). */
 const ProductPatch = z
   .object({ sku: Sku.optional(), attributes: Attributes.optional() })
   .refine(({ sku, attributes }) => sku !== undefined || attributes !== undefined, FIELD_TEXTS.noProductMember)

@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { notReady } from '../errors.ts'
 import { OpenController } from '../plugins/inventory-controller.ts'
 
-/** Whether the process can serve requests. */
+/** Answers whether the process can serve requests. */
 export class Default extends OpenController {
   static GET = accepts({
     returns: z.object({ status: z.literal('ready') }),

@@ -4,11 +4,11 @@ import { CELL_TYPES, writeCell } from '../json/json-object.ts'
 import type { Product } from '../products/product.ts'
 import { type AttributePath, findClash, parseAttributePath } from '../products/product-filter.ts'
 
-/** A product with some attributes in columns of their own. */
+/** A product, with some of its attributes in separate columns. */
 export interface ExportedProduct extends Product {
-  /** JSON of each value that has a column of its own; null for a missing value. */
+  /** The JSON of each value in a separate column. `null` for a missing value. */
   readonly flattened: readonly (string | null)[]
-  /** JSON of the attributes without these values. */
+  /** The JSON of the other attributes. */
   readonly rest: string
 }
 
@@ -17,7 +17,7 @@ export interface ExportForm {
   readonly write: (product: ExportedProduct) => string
 }
 
-/** NDJSON: one object a line. As in requests, attributes that are a scalar are a text that holds JSON. */
+/** NDJSON: one object per line. Attributes that are a scalar are a string that contains JSON, as in requests. */
 export const jsonLines: ExportForm = {
   header: '',
   write: ({ id, sku, attributes }) => {
@@ -28,15 +28,15 @@ export const jsonLines: ExportForm = {
 
 export interface CsvOptions {
   readonly flatten: readonly AttributePath[]
-  /** Whether spreadsheets must not treat a cell as a formula. The file then differs from the data. */
+  /** Whether to prevent spreadsheets from treating a cell as a formula. Such cells differ from the data. */
   readonly spreadsheetSafe: boolean
 }
 
-/** CSV with a header: id, sku, a column for each path of `flatten`, and the other attributes. */
+/** CSV with a header: `id`, `sku`, a column for each path of `flatten`, and the other attributes. */
 export function csvForm({ flatten, spreadsheetSafe }: CsvOptions): ExportForm {
   const toCell = spreadsheetSafe ? withoutFormula : (text: string) => text
   const names = flatten.map((path) => `attributes.${path.map(writeKey).join('.')}`)
-  // The end of such a name would state a type. Then the name states a type itself, after that end.
+  // The end of such a name looks like a type. So append an explicit type to the name.
   const isTyped = names.map((name) => CELL_TYPES.some((type) => name.endsWith(`:${type}`)))
   const columns = names.map((name, at) => (isTyped[at] ? `${name}:json` : name))
   return {
@@ -49,7 +49,7 @@ export function csvForm({ flatten, spreadsheetSafe }: CsvOptions): ExportForm {
   }
 }
 
-/** The JSON of an object. Empty when it has no member, because the columns have taken every attribute. */
+/** Returns the JSON of an object, or an empty string if the columns contain all its attributes. */
 function emptyWithoutMembers(json: string): string {
   return json === '{}' ? '' : json
 }
@@ -62,10 +62,10 @@ function writeRow(cells: readonly string[]): string {
   return `${cells.map(writeCsvCell).join(',')}\r\n`
 }
 
-/** An import takes at most 100 columns, and the file also has `id`, `sku` and `attributes`. */
+/** An import accepts at most 100 columns. The file also contains `id`, `sku` and `attributes`. */
 export const PATHS_MAX = 97
 
-/** The paths of the values with columns of their own, or why a file cannot have these columns. */
+/** The paths of values in separate columns, or why a file cannot have these columns. */
 export type ReadPaths =
   | { readonly verdict: 'accepted'; readonly paths: readonly AttributePath[] }
   | { readonly verdict: 'refused'; readonly problem: string }

@@ -6,7 +6,7 @@ import { requestLine } from '../../test/bodies.ts'
 import { startInventory, startReplica, type TestInventory, type TestReplica } from '../../test/inventory-app.ts'
 import { Slots } from '../rate-limits/concurrency-limits.ts'
 
-/** Some 13 MB of products: three times what the buffers of a connection hold. */
+/** About 13 MB of products, three times the size of a connection's buffers. */
 const PRODUCTS = 200
 let inventory: TestInventory
 const sockets: Socket[] = []
@@ -23,7 +23,7 @@ afterAll(async () => {
   await inventory.close()
 })
 
-/** Requests an export and reads nothing; only the operating system's buffers fill. */
+/** Requests an export without reading the answer, so that only the buffers of the operating system fill. */
 async function stall({ app }: TestReplica): Promise<Socket> {
   const port = portOf(app.server)
   const socket = connect(port, '127.0.0.1')
@@ -102,7 +102,7 @@ it('503: refuses an export beyond the limit, and logs that as expected', async (
       error_code: 'SERVER_BUSY',
     }),
   ])
-  // The other place is for clients at other addresses.
+  // The other slot is for clients at other addresses.
   const other = await replica.app.inject({ url: '/products/export?sku=none', remoteAddress: '10.0.0.1' })
   expect(other.statusCode).toBe(200)
   socket.destroy()

@@ -6,9 +6,9 @@ import { type AttributePath, toJsonPath } from '../products/product-filter.ts'
 import { matchingCondition, orderOf, type ProductSelection } from '../products/product-list-repository.ts'
 import type { ExportedProduct, ExportForm } from './export-form.ts'
 
-/** The approximate number of characters in a fetch. Attributes may have 64 KiB each, and several exports run at once. */
+/** The approximate number of characters per fetch. Attributes may have 64 KiB each, and several exports run concurrently. */
 const FETCH_LENGTH = 65_536
-/** The number of rows of the first fetch, and the maximum. */
+/** The number of rows of the first fetch, and the maximum of later fetches. */
 const [FIRST_ROWS, ROWS_MAX] = [20, 500]
 
 export interface ExportOrder {
@@ -17,7 +17,7 @@ export interface ExportOrder {
   readonly form: ExportForm
 }
 
-/** Writes the products of a selection as a file. Each piece is made on demand. */
+/** Writes the products of a selection as a file, piece by piece on demand. */
 export async function* exportProducts(
   { db }: { readonly db: Db },
   { selection, flatten, form }: ExportOrder,
@@ -29,8 +29,8 @@ export async function* exportProducts(
 }
 
 /**
- * Reads all live products of a selection from one snapshot, many at a time. The generator holds a connection until it ends,
- * or until `return` is called.
+ * Reads all live products of a selection from one snapshot, many per fetch. The generator holds a connection until it ends or
+ * `return` is called.
  */
 async function* streamExport(
   db: Db,
@@ -54,7 +54,7 @@ async function* streamExport(
 
 interface ExportedRow extends Omit<ExportedProduct, 'id' | 'rest'> {
   readonly id: bigint
-  /** Null when no value has a column of its own. Otherwise all attributes would be read twice. */
+  /** `null` if no value has a separate column. Otherwise all attributes would be read twice. */
   readonly rest: string | null
 }
 
@@ -67,7 +67,7 @@ async function declareCursor(
     (path) => sql`jsonb_path_query_first(attributes, ${toJsonPath(path)}::jsonpath, '{}', true)`,
   )
   const flattened = found.map((value) => sql`${value}::text`)
-  // Remove a value only where the path has found one: `#-` would use a key as an index of an array.
+  // Remove a value only if the path exists. Otherwise `#-` would use a key as an index of an array.
   const rest = found.reduce(
     (left, value, at) => sql`${left} #- CASE WHEN ${value} IS NULL THEN '{}' ELSE ${flatten[at]}::text[] END`,
     sql`attributes`,

@@ -9,7 +9,7 @@ const sharing = (bytes: number, patienceMs = 60_000) => ({
   space: new SpoolSpace({ bytes, patienceMs }),
   reads: new FairGate({ slots: 1, patienceMs: 60_000, refuse: serverBusy }),
 })
-/** Pieces of odd sizes whose bytes show their position. */
+/** Yields pieces of different sizes whose bytes depend on their position. */
 async function* source(count: number, onEnd = () => {}): AsyncGenerator<Uint8Array, void> {
   try {
     for (let n = 0; n < count; n++) yield Buffer.alloc(50_000 + n, n % 251)
@@ -17,10 +17,10 @@ async function* source(count: number, onEnd = () => {}): AsyncGenerator<Uint8Arr
     onEnd()
   }
 }
-/** Comparing millions of bytes one by one, as `toEqual` does, takes seconds. */
+/** Compares buffers with `equals`, because `toEqual` takes seconds for millions of bytes. */
 const expectSame = (given: Buffer, wanted: Buffer) => expect(given.equals(wanted)).toBe(true)
 
-/** Only two clients together can have the whole space. */
+/** One client gets at most half of the space, so two clients take it. */
 const expectFree = (space: SpoolSpace, bytes: number) =>
   expect(['a', 'b'].map((client) => space.take(client, bytes / 2))).toEqual([true, true])
 
@@ -82,7 +82,7 @@ describe('readAhead', () => {
     )
     await stalled.next()
     await ended.promise
-    // Half of the space holds its pieces until they are read.
+    // This client's pieces fill half of the space until they are read.
     const filled = Promise.withResolvers<void>()
     const slow = readAhead(
       source(80, () => filled.resolve()),

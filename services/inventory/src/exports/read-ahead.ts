@@ -6,18 +6,18 @@ import { FairGate } from '@trestle/common/capacity/fair-gate.ts'
 import { serverBusy } from '../errors.ts'
 import { EXPORT_READS, READ_WAIT_MS } from '../rate-limits/concurrency-limits.ts'
 
-/** How many bytes an export keeps in memory before it uses a file. */
+/** The number of bytes that an export keeps in memory before it uses a file. */
 const MEMORY_BYTES = 65_536
 const READ_BYTES = 32_768
-/** How long an export waits for its client in total, once the space is full (reference: Concurrency limits). */
+/** The total time for which an export waits for its client after the space is full (reference: Concurrency limits). */
 const SLOW_CLIENT_MS = 60_000
 
 /**
- * The disk space that all exports share. The exports of one client have at most half of it, so that other clients have space
+ * The disk space that all exports share. The exports of one client may use at most half of it, so that other clients have space
  * too.
  */
 export class SpoolSpace {
-  /** How long an export waits for its client in total, once the space is full. */
+  /** The total time in milliseconds for which an export waits for its client after the space is full. */
   readonly patienceMs: number
   readonly #clientBytesMax: number
   readonly #taken = new Map<string, number>()
@@ -45,18 +45,17 @@ export class SpoolSpace {
   }
 }
 
-/** The space for pieces that clients have not taken yet, and the slots to read the database. */
+/** The space for pieces that clients have not read yet, and the slots for reading the database. */
 export interface ReadingAhead {
   readonly space: SpoolSpace
   readonly reads: FairGate
 }
 
 /**
- * Reads a source to its end, however slowly the client takes it, because a snapshot of the database must not wait for a client.
- * Pieces that the client has not taken yet wait in memory, and then in a file without a name, which ends with the process.
- * @param client names the client, which waits for its slot, and has its share of the space
- * @throws serverBusy when the client gets no slot in time, Error when the space is used up and the client has not
- * caught up in time
+ * Reads a source to its end even if the client reads slowly, because a snapshot of the database must not wait for a client.
+ * Pieces that the client has not read yet are stored in memory, then in a nameless file that ends with the process.
+ * @param client identifies the client, which waits for its slot and has its share of the space
+ * @throws serverBusy if the client gets no slot in time, Error if the space is full and the client does not catch up in time
  */
 export async function* readAhead(
   source: AsyncIterable<Uint8Array>,
@@ -65,7 +64,7 @@ export async function* readAhead(
 ): AsyncGenerator<Uint8Array, void> {
   const spool = new Spool(space, client)
   const filled = reads.run(() => spool.fill(source), { client }).finally(() => spool.end())
-  // A failure of the source is thrown below, after the pieces that came before it.
+  // A failure of the source is thrown below, after the pieces that precede it.
   filled.catch(() => {})
   try {
     for (let piece = await spool.next(); piece !== undefined; piece = await spool.next()) yield piece
@@ -77,7 +76,7 @@ export async function* readAhead(
   }
 }
 
-/** Opens the space that all exports of a process share. @param bytesMax of the space */
+/** Opens the space that all exports of a process share. @param bytesMax the size of the space */
 export function openReadingAhead(bytesMax: number): ReadingAhead {
   return {
     space: new SpoolSpace({ bytes: bytesMax, patienceMs: SLOW_CLIENT_MS }),
@@ -86,8 +85,8 @@ export function openReadingAhead(bytesMax: number): ReadingAhead {
 }
 
 /**
- * A queue of pieces in memory and in a file. Pieces in memory come before pieces in the file. While the file holds any, new
- * pieces go into the file.
+ * A queue of pieces in memory and in a file. Pieces in memory precede pieces in the file. While the file contains pieces, new
+ * pieces are added to the file.
  */
 class Spool {
   readonly #space: SpoolSpace
@@ -121,7 +120,7 @@ class Spool {
     this.#notify()
   }
 
-  /** The next piece; undefined at the end, and after a failure of the source. */
+  /** The next piece. `undefined` at the end and after a failure of the source. */
   async next(): Promise<Uint8Array | undefined> {
     for (;;) {
       const piece = this.#memory.shift()
@@ -146,7 +145,7 @@ class Spool {
     await this.#file?.close()
   }
 
-  /** Returns false if there was no space: the piece is then the only one in memory. */
+  /** Returns `false` if there was no space. The piece is then the only piece in memory. */
   async #write(piece: Uint8Array): Promise<boolean> {
     if (this.#read === this.#written) this.#empty()
     const isFileEmpty = this.#written === 0
@@ -168,7 +167,7 @@ class Spool {
     this.#memoryBytes += piece.byteLength
   }
 
-  /** Returns false if the disk refuses the piece. The spool then waits for the client, as when the space is full. */
+  /** Returns `false` if the disk refuses the piece. The spool then waits for the client, as if the space were full. */
   async #writeFile(piece: Uint8Array): Promise<boolean> {
     try {
       this.#file ??= await openNameless()
@@ -193,8 +192,8 @@ class Spool {
   }
 
   /**
-   * Frees the space of a file that was read to its end. Only the writer may do so, because a piece that it is writing
-   * occupies that space.
+   * Frees the space of a file that was read to its end. Only the writer may do this, because a piece that it is writing uses that
+   * space.
    */
   #empty(): void {
     this.#space.give(this.#client, this.#written)
@@ -202,9 +201,9 @@ class Spool {
     this.#read = 0
   }
 
-  /** Waits until the client has taken everything. */
+  /** Waits until the client has read everything. */
   async #awaitClient(): Promise<void> {
-    // The client may wait for the last piece.
+    // The client may be waiting for the last piece.
     this.#notify()
     while (!this.#isAbandoned && (this.#memoryBytes > 0 || this.#read < this.#written)) {
       const left = this.#space.patienceMs - this.#waitedMs
@@ -224,7 +223,7 @@ class Spool {
   }
 }
 
-/** A file that only this process can open. It ends with the process. */
+/** Opens a file that only this process can access. It ends with the process. */
 async function openNameless(): Promise<FileHandle> {
   const path = join(tmpdir(), `inventory-export-${randomUUID()}`)
   const file = await open(path, 'wx+', 0o600)

@@ -16,7 +16,7 @@ const caller = () => ({
   idempotentRequest: { key: randomUUID(), path: '/somethings', fingerprint: Buffer.alloc(32) },
 })
 
-/** Work that loses this many conflicts before it succeeds. */
+/** Returns work that loses this number of conflicts before it succeeds. */
 function losing(times: number, code: '40001' | '40P01') {
   const work = {
     tries: 0,

@@ -5,14 +5,13 @@ import { type RawBuilder, sql } from 'kysely'
 import type { Db } from '../database.ts'
 import type { Answer, Caller, KeyRefusal } from './idempotent-request.ts'
 
-/** SQL that selects the answer of a call of such a function. */
+/** Returns SQL that selects the answer of such a function. */
 export function answerOf<Body extends object, Refusal extends string>(
   call: RawBuilder<unknown>,
 ): RawBuilder<Answer<Body, Refusal>> {
   return sql<Answer<Body, Refusal>>`SELECT verdict, answer AS body, quantity::float8, line FROM ${call}`
 }
 
-/** The input of a prepared query that `callerRow` needs. */
 export interface CallerColumns {
   readonly actor: string | null
   readonly path: string | null
@@ -20,13 +19,13 @@ export interface CallerColumns {
   readonly fingerprint: Buffer | null
 }
 
-/** The input of a prepared query: `{ ...callerColumns(caller), id }`. */
+/** Converts a caller to the input of a prepared query: `{ ...callerColumns(caller), id }`. */
 export function callerColumns({ actor, idempotentRequest }: Caller): CallerColumns {
   const { path = null, key = null, fingerprint = null } = idempotentRequest ?? {}
   return { actor, path, idempotencyKey: key, fingerprint }
 }
 
-/** The argument of type `caller` of SQL functions. */
+/** The argument of type `caller` for SQL functions. */
 export function callerRow(p: CallerColumns): RawBuilder<unknown> {
   return sql`ROW(${p.actor}::text, ${p.idempotencyKey}::text, ${p.path}::text, ${p.fingerprint}::bytea)::${sql.table('caller')}`
 }
@@ -39,10 +38,10 @@ interface Claim<Body extends object> {
 }
 
 /**
- * Runs a write once for an Idempotency-Key (reference: Idempotency keys). The key is claimed in the transaction of the write,
- * so a write that throws leaves no trace of the key. A write that loses a conflict runs again. Hot writes do this in a SQL
- * function instead.
- * @throws the error of `make` unless it is a lost conflict, or when the write has lost too many conflicts
+ * Runs a write once for an Idempotency-Key (reference: Idempotency keys). The key is claimed in the transaction of the write, so
+ * a write that throws leaves no key. A write that loses a conflict is repeated. Frequent writes do this in a SQL function
+ * instead.
+ * @throws the error of `make` unless it is a lost conflict, or an error if the write has lost too many conflicts
  */
 export async function runOnce<Body extends object>(
   db: Db,
@@ -62,7 +61,7 @@ export async function runOnce<Body extends object>(
       SELECT ${sql.table('finish_key')}(${row}, ${CREATED}, NULL, ${JSON.stringify(body)}::json)`.execute(trx)
     return { verdict: 'done', body }
   }
-  // The caller of an open transaction repeats all of it.
+  // Within an open transaction, its caller must repeat the whole transaction.
   if (db.isTransaction) return claimAndRun(db)
   return transactAgain(db, claimAndRun)
 }
@@ -80,8 +79,8 @@ const deleteQuery = prepare(
 )
 
 /**
- * Deletes at most `limit` keys that are older than a day. Resolves to how many it deleted. Lock order: none is needed,
- * because the statement skips keys that a request holds.
+ * Deletes at most `limit` keys that are older than a day. Resolves to the number of deleted keys. No lock order is necessary,
+ * because the statement skips keys that a request has locked.
  */
 export async function deleteOldKeys(pools: Pools, limit: number): Promise<number> {
   return (await pools.write.one(deleteQuery, { limit })).deleted

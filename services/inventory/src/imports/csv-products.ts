@@ -15,10 +15,10 @@ import { type AttributePath, findClash, parseAttributePath } from '../products/p
 import type { CsvRecord } from './csv-reader.ts'
 import { brokenRecord, type RawProduct, type RecordProblem } from './import-record.ts'
 
-/** A column without a name has no values. */
+/** A column without a name (`nameless`) must contain no values. */
 type Column = 'id' | 'sku' | 'attributes' | 'nameless' | AttributeColumn
 
-/** A value inside the attributes. The name of the column or the form of a cell decides its type. */
+/** A column with a value inside the attributes. The column's name or the form of a cell determines the type. */
 interface AttributeColumn {
   readonly path: AttributePath
   readonly type: CellType | undefined
@@ -26,20 +26,20 @@ interface AttributeColumn {
 
 const NAMED_COLUMNS = ['id', 'sku', 'attributes'] as const
 const COLUMNS_MAX = 100
-/** Columns with which a shop would fill its stock. */
+/** Column names that suggest quantities of stock. */
 const STOCK_COLUMN = /^ *(?:stock|quantity|qty|on[ _-]?hand|available|inventory)(?:[ _-]?(?:level|quantity|qty))? *$/i
-/** How many characters of a name an error repeats. */
+/** The number of characters of a name that an error repeats. */
 const NAME_MAX = 64
 const ATTRIBUTE_PREFIX = 'attributes.'
-/** The type that a name states. Any other suffix is a part of the name. */
+/** A type at the end of a name. Any other suffix belongs to the name. */
 const TYPED = /^(.*):(text|number|boolean|json)$/s
 
-/** Reads a record of a file with a known header. */
+/** Reads a record of a file whose header is known. */
 export type RecordReader = (record: CsvRecord) => RawProduct | RecordProblem
 
 /**
  * Reads the header of a file (reference: CSV files).
- * @param attributesBytesMax limit of a product's attributes; longer cells are not parsed
+ * @param attributesBytesMax the limit of a product's attributes. Longer cells are not parsed.
  * @throws headerBroken, tooManyColumns, columnsUnknown, columnTwice, skuColumnMissing, attributesColumnMissing
  */
 export function readCsvHeader({ fields, isWellFormed }: CsvRecord, attributesBytesMax: number): RecordReader {
@@ -57,7 +57,7 @@ export function readCsvHeader({ fields, isWellFormed }: CsvRecord, attributesByt
   return (record) => readRecord(columns, record, attributesBytesMax)
 }
 
-/** Undefined for an unknown name. */
+/** Returns `undefined` if the name is unknown. */
 function readColumn(name: string): Column | undefined {
   if (name === 'id' || name === 'sku' || name === 'attributes') return name
   if (name === 'sku:text') return 'sku'
@@ -75,9 +75,7 @@ function describeUnknown(name: string): UnknownColumn {
   return { column, suggestion: stock ? undefined : findSuggestion(name), stock }
 }
 
-/**
- * The column that a wrong name may mean: a known one in other letters or without its last `s`, or an attribute of this name.
- */
+/** Returns the column that a wrong name may mean: a known column in other case or with a missing `s`, or an attribute. */
 function findSuggestion(name: string): string | undefined {
   const given = name.trim()
   const known = NAMED_COLUMNS.find((column) => column === given.toLowerCase() || column === `${given.toLowerCase()}s`)
@@ -99,7 +97,7 @@ function readRecord(
   const [sku, base] = [cell('sku'), cell('attributes')]
   const values = columns.flatMap((column, at) => {
     const value = fields[at] ?? ''
-    // An empty cell is no value.
+    // An empty cell means no value.
     return typeof column === 'string' || value === '' ? [] : [{ ...column, value }]
   })
   if (values.length === 0 && base !== undefined && (base !== '' || columns.every((name) => typeof name === 'string'))) {
@@ -107,7 +105,7 @@ function readRecord(
   }
   const cells = values.map(({ value }) => value).join('')
   if (Math.max(Buffer.byteLength(base ?? ''), Buffer.byteLength(cells)) > attributesBytesMax) {
-    // `judgeProduct` refuses these attributes for their size. Parsing a mebibyte of cells first would take long.
+    // `judgeProduct` refuses these attributes because of their size. Parsing a mebibyte of cells first would take long.
     return { line, sku, attributes: (base ?? '') + cells }
   }
   if (base !== undefined && base !== '' && !isJson(base)) return { line, sku, attributes: base }
@@ -122,7 +120,7 @@ function readRecord(
   return { line, sku, attributes: writeMembers(members ?? new Map()) }
 }
 
-/** The problem of a cell with another type than its column. Every cell is a text. */
+/** The problem of a cell that does not match the type of its column. */
 const MISFITS: Readonly<Record<CellType, string>> = {
   text: FIELD_TEXTS.notString,
   number: VALUE_TEXTS.notNumber,
@@ -130,7 +128,7 @@ const MISFITS: Readonly<Record<CellType, string>> = {
   json: FIELD_TEXTS.notJson,
 }
 
-/** Why a record cannot be read; undefined when it can. Empty cells may follow the last column. */
+/** Returns why a record cannot be read, or `undefined`. Empty cells may follow the last column. */
 function findBreak(columns: readonly Column[], { fields, isWellFormed }: CsvRecord): string | undefined {
   if (!isWellFormed) return RECORD_TEXTS.quotes
   if (fields.length < columns.length || fields.slice(columns.length).some((field) => field !== '')) {
@@ -140,17 +138,17 @@ function findBreak(columns: readonly Column[], { fields, isWellFormed }: CsvReco
   return nameless === -1 ? undefined : RECORD_TEXTS.namelessValue({ place: nameless + 1 })
 }
 
-/** A broken record. If it spans several lines, an open quote may have swallowed other records, so each line counts. */
+/** Reports a broken record. An open quote may have included other records, so each of its lines counts. */
 function brokenLines({ line, quoteLine, lastLine }: CsvRecord, text: string): RecordProblem {
   if (lastLine === line) return brokenRecord(line, text)
   const broken = brokenRecord(line, `${text} ${RECORD_TEXTS.openQuote({ quoteLine, lastLine })}`)
   return { ...broken, lines: lastLine - line + 1 }
 }
 
-/** The members of an object. A value is JSON text, or an object that was opened to set a member. */
+/** The members of an object. A value is JSON text, or an object that was parsed in order to set a member. */
 type Members = Map<string, string | Members>
 
-/** Returns false when a value on the way is not an object. */
+/** Returns `false` if a value along the path is not an object. */
 function setMember(members: Members, [key = '', ...rest]: AttributePath, value: string): boolean {
   if (rest.length === 0) {
     members.set(key, value)
@@ -162,7 +160,7 @@ function setMember(members: Members, [key = '', ...rest]: AttributePath, value: 
   return setMember(branch, rest, value)
 }
 
-/** The members of an object; none for a missing value, undefined for another value. */
+/** The members of an object. Empty for a missing value, `undefined` for any other value. */
 function openMembers(value: string | Members | undefined): Members | undefined {
   if (typeof value !== 'string') return value ?? new Map()
   return value.trimStart().startsWith('{') ? memberTexts(value) : undefined

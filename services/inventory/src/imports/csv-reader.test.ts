@@ -159,7 +159,7 @@ describe('a long text of a client is read in linear time', () => {
     }
   })
 
-  /** Time of this thread alone: a busy machine does not count. A quadratic pattern takes seconds. */
+  /** Measures only the CPU time of this thread, so that other load does not matter. A quadratic pattern takes seconds. */
   function spendMs(read: () => unknown): number {
     const before = process.threadCpuUsage()
     read()

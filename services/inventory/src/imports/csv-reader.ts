@@ -2,23 +2,23 @@ import { recordTooLong } from '../errors.ts'
 
 /** A record of a CSV text (RFC 4180). */
 export interface CsvRecord {
-  /** Physical line on which it begins, from 1. */
+  /** The physical line on which it begins, starting at 1. */
   readonly line: number
-  /** Physical line on which it ends. */
+  /** The physical line on which it ends. */
   readonly lastLine: number
-  /** Physical line of the opening quote that extended it over several lines; otherwise that of the record. */
+  /** The line of the opening quote that extended the record over several lines, otherwise its first line. */
   readonly quoteLine: number
   readonly fields: readonly string[]
-  /** Whether its quotes are valid. If not, the fields may be wrong. */
+  /** Whether the quotes are valid. If not, the fields may be wrong. */
   readonly isWellFormed: boolean
 }
 
-/** Characters of the longest record. */
+/** The maximum length of a record, in characters. */
 const RECORD_LENGTH_MAX = 1_048_576
 
 /**
- * Limits a record that has not ended. `line` is its first line, counted from 1; `length` is in characters.
- * @throws recordTooLong for a longer record than is allowed
+ * Limits the length of a record that has not ended. `line` is its first line, starting at 1. `length` is in characters.
+ * @throws recordTooLong if the record is longer than allowed
  */
 export function checkRecordLength(length: number, { line, quoteLine = line, lastLine = line }: Place): void {
   if (length > RECORD_LENGTH_MAX) throw recordTooLong({ line, quoteLine, lastLine, lengthMax: RECORD_LENGTH_MAX })
@@ -31,15 +31,15 @@ interface Place {
 }
 
 /**
- * The state of the reader. `start`: before the first character of a field. `plain`: inside a field without quotes. `quoted`:
- * inside a quoted field. `quote`: directly after a quote that either ends the field or is the first of a pair. `closed`:
- * after a quoted field and a misplaced character.
+ * The state of the reader. `start`: before the first character of a field. `plain`: inside an unquoted field. `quoted`: inside a
+ * quoted field. `quote`: after a quote that ends the field or is the first of a pair. `closed`: after a quoted field and a
+ * misplaced character.
  */
 type State = 'start' | 'plain' | 'quoted' | 'quote' | 'closed'
 
 const [QUOTE, NEWLINE, RETURN] = [0x22, 0x0a, 0x0d]
 
-/** Reads CSV that comes in pieces. Lines end with LF, CRLF or CR, also inside quotes. Empty lines are skipped. */
+/** Reads CSV in pieces. Lines end with LF, CRLF or CR, even inside quotes. Skips empty lines. */
 export class CsvReader {
   readonly #separator: number
   #state: State = 'start'
@@ -51,23 +51,23 @@ export class CsvReader {
   #openedLine = 1
   #quoteLine: number | undefined
   #length = 0
-  /** Whether the last character was a CR. An LF then ends the same line. */
+  /** Whether the last character was a CR. A following LF then belongs to the same line end. */
   #isAfterReturn = false
 
-  /** @param separator one character */
+  /** @param separator a single character */
   constructor(separator = ',') {
     this.#separator = separator.charCodeAt(0)
   }
 
-  /** The current line; at the end, the last line. */
+  /** The current line, or the last line at the end. */
   get line(): number {
     return this.#line
   }
 
   /**
-   * The records that end in this piece.
-   * @param records receives them, also those before a record that is too long
-   * @throws recordTooLong for a longer record than is allowed
+   * Returns the records that end in this piece.
+   * @param records receives the records, including those before a record that is too long
+   * @throws recordTooLong if a record is longer than allowed
    */
   push(text: string, records: CsvRecord[] = []): CsvRecord[] {
     let from = 0
@@ -99,10 +99,10 @@ export class CsvReader {
     return records
   }
 
-  /** The last record, if no line end follows it. */
+  /** Returns the last record if no line end follows it. */
   end(): CsvRecord[] {
     const records: CsvRecord[] = []
-    // The line end before the end of the file begins no further line.
+    // The final line end does not begin another line.
     const isAtStart = this.#state === 'start' && this.#fields.length === 0
     const lastLine = isAtStart || /[\r\n]$/.test(this.#field) ? Math.max(1, this.#line - 1) : this.#line
     if (this.#state === 'quoted') {
@@ -116,7 +116,7 @@ export class CsvReader {
     return records
   }
 
-  /** Takes a quote outside of a quoted field: it opens a field, is the second of a pair, or is misplaced. */
+  /** Handles a quote outside a quoted field: it opens a field, is the second of a pair, or is misplaced. */
   #takeQuote(from: number, at: number): number {
     if (this.#state === 'start') {
       this.#state = 'quoted'
@@ -156,7 +156,7 @@ export class CsvReader {
   }
 
   #endRecord(records: CsvRecord[], lastLine: number): void {
-    // A row with only separators has no value, like an empty line.
+    // A row that contains only separators counts as an empty line.
     if (!this.#isWellFormed || this.#fields.some((field) => field !== '')) {
       const [line, fields, isWellFormed] = [this.#startLine, this.#fields, this.#isWellFormed]
       records.push({ line, lastLine, quoteLine: this.#quoteLine ?? line, fields, isWellFormed })
@@ -172,11 +172,11 @@ export class CsvReader {
 const SEPARATORS = [',', ';', '\t', '|']
 
 /**
- * The separator in a line of Excel such as `sep=;`. Cells after it show the separator of a file that was saved again.
- * Undefined for any other line.
+ * Returns the separator in a line of Excel such as `sep=;`, or `undefined` for any other line. If the file was saved again, the
+ * cells after it contain the separator of that file.
  */
 export function readSeparatorLine(line: string): string | undefined {
-  // A client sends this text: no blank may belong to two repetitions, or a long line takes minutes.
+  // A client sends this text. Only one repetition may match a blank, otherwise a long line would take minutes.
   const [start] = /^ *(?:" *)?sep=/i.exec(line) ?? []
   if (start === undefined) return undefined
   const named = line.slice(start.length).replace(/^ +(?=[^ "])/, '')
@@ -184,7 +184,7 @@ export function readSeparatorLine(line: string): string | undefined {
   return cells === undefined ? undefined : (cells.replaceAll(' ', '').at(-1) ?? named[0])
 }
 
-/** The separator that gives the header a column `sku`, otherwise the one that gives the most columns. */
+/** Returns the separator with which the header has a column `sku`, otherwise the one with the most columns. */
 export function findSeparator(text: string): string {
   const judged = SEPARATORS.map((separator) => {
     const reader = new CsvReader(separator)

@@ -8,20 +8,20 @@ const piecesTable = sql.table('import_pieces')
 
 export interface ClaimedImport extends ImportOrder {
   readonly actorId: string
-  /** The report of earlier attempts; null for none. */
+  /** The report of earlier attempts, or `null`. */
   readonly report: ImportReport | null
 }
 
-/** Its id is stored with the import, so an attempt that has lost its import changes nothing more. */
+/** An attempt to run an import. Its id is stored with the import, so an attempt that has lost its claim changes nothing. */
 export interface ImportAttempt {
   readonly importId: number
   readonly attemptId: string
 }
 
 /**
- * Claims an import for an attempt, even from an earlier attempt. Waits for a transaction of the earlier attempt, and then
- * finds its report.
- * @returns undefined when the import has ended or was deleted
+ * Claims an import for an attempt, even if an earlier attempt has claimed it. Waits for a transaction of the earlier attempt and
+ * then reads its report.
+ * @returns `undefined` if the import has ended or was deleted
  */
 export async function claimImport(db: Db, { importId, attemptId }: ImportAttempt): Promise<ClaimedImport | undefined> {
   const { rows } = await sql<ClaimedImport>`
@@ -33,29 +33,29 @@ export async function claimImport(db: Db, { importId, attemptId }: ImportAttempt
   return rows[0]
 }
 
-/** Thrown when another attempt has claimed the import, or the import was deleted. Its transaction then stores nothing. */
+/** Thrown if another attempt has claimed the import or it was deleted. The transaction then stores nothing. */
 export class SupersededError extends Error {
   override readonly name = 'SupersededError'
 }
 
-/** Writes how many records of a file wait for its end. @throws SupersededError */
+/** Stores the number of records that wait for the end of the file. @throws SupersededError */
 export function updateProcessed(db: Db, attempt: ImportAttempt, processed: number): Promise<void> {
   return updateHeld(db, attempt, sql`processed = ${processed}`)
 }
 
-/** Writes the report in the transaction that stores the counted records. @throws SupersededError */
+/** Stores the report in the transaction that stores the records. @throws SupersededError */
 export function updateReport(trx: Db, attempt: ImportAttempt, report: ImportReport): Promise<void> {
   return updateHeld(trx, attempt, sql`processed = ${report.received}, report = ${JSON.stringify(report)}::json`)
 }
 
-/** `report` null: it stays unchanged. */
+/** If `report` is `null`, the stored report stays unchanged. */
 export interface ImportEnd {
   readonly state: 'done' | 'failed'
   readonly report: ImportReport | null
   readonly error: { readonly type: string; readonly description: string } | null
 }
 
-/** Ends an import, and deletes its file. @throws SupersededError */
+/** Ends an import and deletes its file. @throws SupersededError */
 export async function updateEnded(
   trx: Trx,
   attempt: ImportAttempt,
@@ -78,8 +78,8 @@ async function updateHeld(db: Db, { importId, attemptId }: ImportAttempt, change
 }
 
 /**
- * Adds a row to the audit log for the products that this transaction has written, in the name of the operator who has started
- * the import. Adds none when it has written no product.
+ * Adds a row to the audit log for the products that this transaction has written, with the operator who started the import as the
+ * actor. Adds no row if it has written no product.
  */
 export async function insertImportAudit(
   trx: Trx,

@@ -1,16 +1,16 @@
 import { defineTask } from '@trestle/jobs/task.ts'
 import { IMPORT_TEXTS } from '../errors.ts'
 
-/** The limit of an attempt. A file of 256 MiB takes minutes. */
+/** The time limit of an attempt. A file of 256 MiB takes minutes. */
 const TIMEOUT_SECONDS = 4 * 3_600
-/** With their delays, these attempts outlast an outage of an hour. */
+/** Together with their delays, these attempts cover an outage of an hour. */
 export const IMPORT_ATTEMPTS = 20
 
 export interface ImportJob {
   readonly importId: number
 }
 
-/** Imports the file of an operator. One further attempt only reports that the import has failed. */
+/** Imports the file of an operator. One additional attempt only reports that the import has failed. */
 export const importTask = defineTask<ImportJob>('import_products', {
   retryLimit: IMPORT_ATTEMPTS,
   firstDelaySeconds: 2,

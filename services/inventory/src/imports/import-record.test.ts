@@ -6,7 +6,7 @@ const products = (count: number, attributes?: string) =>
   Array.from({ length: count }, (_, n) => product(n + 1, attributes))
 const MEBIBYTE = 'x'.repeat(1_048_576)
 
-/** The batches of a file that arrives in pieces. The clock shows `times`, one after the other, and then stands still. */
+/** The batches of a file that arrives in pieces. The clock returns each of `times`, then always the last. */
 async function batchesOf(pieces: readonly (readonly ImportRecord[])[], times = [0]): Promise<readonly RecordBatch[]> {
   const [start = 0, ...later] = times
   let time = start

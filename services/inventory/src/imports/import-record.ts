@@ -4,23 +4,22 @@ import { FIELD_TEXTS } from '../field-errors.ts'
 import { checkAttributes, findSkuProblem } from '../products/product.ts'
 
 export interface ReadProduct {
-  /** Physical line of the file, from 1. */
+  /** The physical line in the file, starting at 1. */
   readonly line: number
   readonly sku: string
-  /** JSON text. */
   readonly attributes: string
 }
 
 export interface RecordProblem {
   readonly line: number
-  /** How many lines it spans, if that may be too many: an open quote swallows the records after it. */
+  /** The number of lines of the record, if an open quote may have included later records. */
   readonly lines?: number
   readonly sku: string | null
   readonly type: 'BAD_REQUEST' | 'VALIDATION_ERROR' | 'CONFLICT' | 'SERVER_ERROR'
   readonly description: string
 }
 
-/** How many lines of the file a record counts for: one, but each line that a broken record has swallowed. */
+/** The number of records that this record counts for: one, or one per line of a broken record. */
 export function countLines(record: ImportRecord): number {
   return 'lines' in record ? (record.lines ?? 1) : 1
 }
@@ -30,11 +29,11 @@ export type ImportRecord = ReadProduct | RecordProblem
 export interface RawProduct {
   readonly line: number
   readonly sku: unknown
-  /** JSON text; undefined when it is missing. */
+  /** JSON text. `undefined` if it is missing. */
   readonly attributes: string | undefined
 }
 
-/** Validates a product by the rules for new products. */
+/** Validates a product with the rules for new products. */
 export function judgeProduct({ line, sku, attributes }: RawProduct, attributesBytesMax: number): ImportRecord {
   if (typeof sku !== 'string')
     return invalidRecord(line, null, 'sku', sku === undefined ? VALUE_TEXTS.required : FIELD_TEXTS.notString)
@@ -55,7 +54,7 @@ function invalidRecord(line: number, sku: string | null, path: string, message: 
   }
 }
 
-/** The problem of a record that cannot be read. `line` is its first line, counted from 1. */
+/** The problem of an unreadable record. `line` is its first line, starting at 1. */
 export function brokenRecord(line: number, description: string): RecordProblem {
   return { line, sku: null, type: 'BAD_REQUEST', description }
 }
@@ -77,21 +76,21 @@ export interface RecordBatch {
 interface OpenBatch {
   readonly products: ReadProduct[]
   readonly problems: RecordProblem[]
-  /** Characters of attributes. */
+  /** The number of characters of attributes. */
   attributesLength: number
   readonly begunAtMs: number
 }
 
 const RECORDS_MAX = 500
-/** In characters. Long attributes make small batches. */
+/** In characters. If attributes are long, batches are small. */
 const ATTRIBUTES_LENGTH_MAX = 4_194_304
-/** A batch of a slow file is stored, and reported, after this time. */
+/** The time after which an incomplete batch of a slow file is stored and reported. */
 const WAIT_MS_MAX = 1_000
 
 /**
- * Gathers the records of a file until a batch is full, or has waited for long enough. The last batch may be empty. If the
- * file breaks off, the records before that place are the last batch, so each record that was read is in the report.
- * @param now milliseconds since any time; read only when records arrive
+ * Collects the records of a file until a batch is full or has waited long enough. The last batch may be empty. If the file ends
+ * early, the last batch contains the records before that point, so the report contains each record that was read.
+ * @param now the time in milliseconds, from any origin; called only when records arrive
  * @throws the error of the records, after the last batch
  */
 export async function* gatherBatches(
@@ -127,7 +126,7 @@ export function splitBatch({ products, problems }: RecordBatch): readonly Record
   return singles.sort((one, other) => one.line - other.line)
 }
 
-/** Skips the first records, which an earlier attempt has handled. */
+/** Skips the first records, which an earlier attempt has processed. */
 export async function* skipRecords(
   records: AsyncIterable<readonly ImportRecord[]>,
   count: number,

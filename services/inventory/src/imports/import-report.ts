@@ -12,10 +12,10 @@ export interface ImportReport {
   readonly updated: number
   readonly skipped: number
   readonly failed: number
-  /** The current line of the file; after the import, the line at which it has ended. */
+  /** The current line of the file. After the import, the line at which it ended. */
   readonly line: number
   readonly durationMs: number
-  /** The first 100. */
+  /** The first 100 errors. */
   readonly errors: readonly RecordProblem[]
 }
 
@@ -44,7 +44,7 @@ export const ImportReportView = z
   })
   .meta({ id: 'ImportReport' })
 
-/** How many records of a part of a file were received, created, updated and skipped, and the problems of the other records. */
+/** The numbers of received, created, updated and skipped records in a part of a file, and the problems of the others. */
 export interface BatchOutcome {
   readonly received: number
   readonly created: number
@@ -60,9 +60,9 @@ export class ImportTally {
   #report: Counted
 
   /**
-   * @param now milliseconds since any time
-   * @param place of the reader of the file
-   * @param before the report of an earlier attempt, which this one continues
+   * @param now the time in milliseconds, from any origin
+   * @param place the position of the file's reader
+   * @param before the report of an earlier attempt that this report continues
    */
   constructor(now: () => number, place: ReadPlace, before: ImportReport = NOTHING_YET) {
     const { durationMs, line: _, ...report } = before
@@ -90,7 +90,7 @@ export class ImportTally {
     return { ...counts, line, durationMs: Math.round(this.#now() - this.#startedAtMs), errors }
   }
 
-  /** The report with the outcome added. */
+  /** The report including the outcome. */
   reportWith(outcome: BatchOutcome): ImportReport {
     return sumOf(this.report(), outcome)
   }
@@ -122,7 +122,7 @@ function sumOf<Report extends Counted>(report: Report, outcome: BatchOutcome): R
   }
 }
 
-/** Omits the number of lines of a record, because the description states it. */
+/** Omits the number of lines of a record, because the description contains it. */
 function toShown({ line, sku, type, description }: RecordProblem): ImportReport['errors'][number] {
   return { line, sku, type, description }
 }
@@ -137,7 +137,7 @@ export function createImportCounter(meter: Metrics['meter']): (counts: Readonly<
   }
 }
 
-/** The error of an atomic import that stored nothing because a record failed. */
+/** The error of an atomic import that stored nothing because of a failed record. */
 export function refusalOf({
   verdict,
   report,
@@ -181,16 +181,16 @@ export const ReportedImportView = OperatorImportView.extend({
 export type OperatorImport = z.output<typeof OperatorImportView>
 export type ReportedImport = z.output<typeof ReportedImportView>
 
-/** How an import stores its records. `batches`: each batch on arrival. `all-or-nothing`: atomic. `nothing`: a dry run. */
+/** How an import stores its records. `batches`: each batch on arrival. `all-or-nothing`: atomically. `nothing`: a dry run. */
 export type Storing = 'batches' | 'all-or-nothing' | 'nothing'
 
-/** The options of the endpoint's query and of the command's flags. */
+/** The options in the query of the endpoint and in the flags of the command. */
 interface StoringOptions {
   readonly atomic?: boolean | undefined
   readonly dryRun?: boolean | undefined
 }
 
-/** How to store an import (reference: Import). A dry run stores nothing, atomic or not. */
+/** Returns how to store an import (reference: Import). A dry run stores nothing, even if `atomic` is set. */
 export function storingOf({ atomic, dryRun }: StoringOptions): Storing {
   if (dryRun) return 'nothing'
   return atomic ? 'all-or-nothing' : 'batches'

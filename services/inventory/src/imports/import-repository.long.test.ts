@@ -76,14 +76,14 @@ beforeEach(async () => {
   )
 })
 
-/** Holds for every statement that sets no other: half of the default INVENTORY_DB_STATEMENT_TIMEOUT_MS. */
+/** The default lock timeout of statements, half of the default INVENTORY_DB_STATEMENT_TIMEOUT_MS. */
 const LOCK_TIMEOUT_MS = 2_500
 
 const HEADERS = { 'content-type': 'text/csv' }
 const post = (payload: string, query: string) =>
   inventory.app.inject({ method: 'POST', url: `/products/import?${query}`, headers: HEADERS, payload })
 
-/** An import whose file has not ended. */
+/** Begins an import without ending its file. */
 function begin(query: string): ClientRequest {
   const port = portOf(inventory.app.server)
   const headers = { ...HEADERS, 'transfer-encoding': 'chunked' }
@@ -183,7 +183,7 @@ describe('an atomic import', () => {
     )
     expect(answers.map(({ statusCode }) => statusCode)).toEqual([200, 200, 200, 200])
     expect(answers.map((answer) => answer.json().data.updated)).toEqual([1_500, 1_500, 1_500, 1_500])
-    // Three files are stored as a whole, one after the other. A batch of the fourth may replace each product.
+    // Three files are stored as a whole, one after the other. A batch of the fourth file may replace each product.
     const values = new Set((await versionsOf('T-')).map((product) => product.replace(/^\S+ /, '')))
     expect(values.size).toBeLessThanOrEqual(2)
   })
@@ -257,7 +257,7 @@ describe('an atomic import', () => {
 
   // ASVS 16.5.3
   it('503: mixes no rows with those of a file that begins after a crash of PostgreSQL', async () => {
-    // A crash leaves tables that are not logged like this.
+    // A crash truncates unlogged tables, with the same result.
     const crash = () => inventory.query('TRUNCATE inventory.imports, inventory.import_rows RESTART IDENTITY')
     await crash()
     const sent = begin('atomic=true')
@@ -297,10 +297,10 @@ it('changes of a product that is locked for long leave connections to other requ
     inventory.query(`SELECT 1 FROM pg_stat_activity
       WHERE datname = current_database() AND wait_event_type = 'Lock' AND application_name = 'inventory'`)
   await expect.poll(async () => (await waiting()).length).toBe(9)
-  // All changes still wait when the reservation is answered.
+  // All changes are still waiting when the reservation is answered.
   expect((await requests.reserve({ productId, locationId: 1, quantity: 1 })).statusCode).toBe(201)
   expect(await waiting()).toHaveLength(9)
-  // A statement with the lock timeout of all others begins to wait after the changes, and gives up before they do.
+  // A statement with the default lock timeout begins to wait after the changes, and fails before they do.
   const other = new pg.Client({ connectionString: inventory.databaseUrl })
   await other.connect()
   await other.query('BEGIN')

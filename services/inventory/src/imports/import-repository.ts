@@ -12,10 +12,10 @@ import type { ReadProduct } from './import-record.ts'
 /** The database for imports and exports, with the slots of imports. */
 export type TransferDatabase = Pick<Database<InventoryTables>, 'db' | 'until'> & ImportLimits
 
-/** The outcome for a product of a file. `exists`: a live product has the SKU and stays as it is. */
+/** The outcome for a product of a file. `exists`: a live product has the SKU and stays unchanged. */
 export type ImportVerdict = 'created' | 'updated' | 'exists'
 
-/** Whether a product keeps its attributes if its SKU appears again, or gets the attributes of the file. */
+/** Whether a repeated SKU keeps its attributes or gets those of the file. */
 type Existing = 'keep' | 'replace'
 
 interface VerdictRow extends NumberedRow {
@@ -23,9 +23,9 @@ interface VerdictRow extends NumberedRow {
 }
 
 /**
- * Stores products in one statement. The verdicts are the same as for products stored one after the other. If a SKU appears
- * twice, `replace` stores its last product, and `keep` its first.
- * @throws pg.DatabaseError when PostgreSQL refuses the statement, or when the statement has lost too many conflicts
+ * Stores products in one statement. The verdicts are the same as for products stored one after the other. If a SKU appears twice,
+ * `replace` stores its last product, and `keep` its first.
+ * @throws pg.DatabaseError if PostgreSQL refuses the statement, or if it has lost too many conflicts
  */
 export async function callImportProducts(
   db: Db,
@@ -42,10 +42,10 @@ export async function callImportProducts(
 
 const rowsTable = sql.table('import_rows')
 const importsTable = sql.table('imports')
-/** Joins each row of a file with the live product of its SKU. */
+/** Joins each row of a file with the live product that has its SKU. */
 const heldProduct = sql`${sql.table('products')} p ON p.sku = r.sku AND p.deleted_at IS NULL`
 
-/** Adds a staged file without rows. Resolves to its id. @throws Error when the database returns no row */
+/** Adds a staged file without rows. Resolves to its id. @throws Error if the database returns no row */
 async function insertImport(db: Db): Promise<string> {
   const { rows } = await sql<{ id: string }>`INSERT INTO ${importsTable} DEFAULT VALUES RETURNING id`.execute(db)
   const [row] = rows
@@ -53,7 +53,7 @@ async function insertImport(db: Db): Promise<string> {
   return row.id
 }
 
-/** Adds products after the existing rows of the file. Neither locks nor reads products of the service. */
+/** Adds products after the existing rows of the file. Does not lock or read products of the service. */
 async function insertImportRows(
   db: Db,
   { id, staged }: { readonly id: string; readonly staged: number },
@@ -67,20 +67,20 @@ async function insertImportRows(
     FROM touched, unnest(${staging}) WITH ORDINALITY AS u (line, sku, attributes, place)`.execute(db)
 }
 
-/** How many rows of a file would create or change a product if they were stored one after the other. */
+/** The numbers of rows that would create or change a product if they were stored one after the other. */
 interface JudgedRows {
   readonly staged: number
-  /** Different SKUs of the file. */
+  /** The number of different SKUs in the file. */
   readonly skus: number
-  /** Rows whose SKU is free. */
+  /** The number of rows whose SKU is free. */
   readonly created: number
-  /** Rows with other attributes than the product, or the earlier row, of their SKU. */
+  /** The number of rows whose attributes differ from the product, or earlier row, with the SKU. */
   readonly different: number
 }
 
 /**
- * Counts the rows of a file by their outcome. Takes no locks, so other requests may change the outcome.
- * @throws Error when the database returns no counts
+ * Counts the rows of a file by outcome. Takes no locks, so other requests may change the outcome.
+ * @throws Error if the database returns no counts
  */
 async function countImportRows(db: Db, id: string): Promise<JudgedRows> {
   const digest = (attributes: RawBuilder<unknown>) => sql`sha256(convert_to(${attributes}::text, 'UTF8'))`
@@ -100,7 +100,7 @@ async function countImportRows(db: Db, id: string): Promise<JudgedRows> {
   return judged
 }
 
-/** Deletes all rows of a file except those whose SKU is taken, by a product or by an earlier row. */
+/** Deletes all rows of a file except those whose SKU a product or an earlier row has. */
 async function deleteFreeImportRows(db: Db, id: string): Promise<void> {
   await sql`
     WITH numbered AS (
@@ -111,14 +111,14 @@ async function deleteFreeImportRows(db: Db, id: string): Promise<void> {
     WHERE n.is_free AND r.import_id = ${id} AND r.place = n.place`.execute(db)
 }
 
-/** A row of a file, as errors name it. */
+/** The values that identify a row of a file in errors. */
 interface StagedRow {
   readonly place: number
   readonly line: number
   readonly sku: string
 }
 
-/** Rows of a file after a position, in their order, at most `limit`. */
+/** Lists rows of a file after a position, in their order, at most `limit`. */
 async function listImportRows(
   db: Db,
   id: string,
@@ -131,9 +131,9 @@ async function listImportRows(
 }
 
 /**
- * Stores the rows of a file in one statement. If a SKU appears twice, `replace` stores its last row, and `keep` its first.
- * New products come first, so existing products are locked for a shorter time. The caller holds the lock of `lockImports`:
- * two concurrent files could deadlock.
+ * Stores the rows of a file in one statement. If a SKU appears twice, `replace` stores its last row, and `keep` its first. New
+ * products come first, so that existing products are locked for a shorter time. The caller must hold the lock of `lockImports`,
+ * because two concurrent files could deadlock.
  */
 async function upsertImportRows(
   trx: Trx,
@@ -166,15 +166,15 @@ async function upsertImportRows(
 /**
  * Takes the lock for storing a staged file, until the transaction ends.
  *
- * Lock order: this lock, the products. Two files may name products in opposite orders, so only one is stored at a time.
+ * Lock order: this lock, then the products. Two files may name products in opposite orders, so only one is stored at a time.
  */
 async function lockImports(trx: Trx, id: string): Promise<void> {
   await sql`SELECT pg_advisory_xact_lock(tableoid::bigint) FROM ${importsTable} WHERE id = ${id}`.execute(trx)
 }
 
 /**
- * Deletes a staged file with its rows. Lock order: the file, its rows. Clean-up takes them in this order too, so that the two
- * never wait for each other.
+ * Deletes a staged file with its rows. Lock order: the file, then its rows. Clean-up uses the same order, so the two cannot
+ * deadlock.
  */
 async function deleteImport(db: Db, id: string): Promise<void> {
   await sql`
@@ -200,8 +200,8 @@ const deleteOldQuery = prepare(
 )
 
 /**
- * Deletes at most `limit` rows of files that got no row for an hour, because their process has ended. Resolves to how many it
- * deleted. Lock order: the file, its rows. Skips a file that another process deletes.
+ * Deletes at most `limit` rows of files that got no row for an hour, because their process has ended. Resolves to the number of
+ * deleted rows. Lock order: the file, then its rows. Skips a file that another process deletes.
  */
 export async function deleteOldImportRows(pools: Pools, limit: number): Promise<number> {
   return (await pools.write.one(deleteOldQuery, { limit })).deleted
@@ -209,7 +209,7 @@ export async function deleteOldImportRows(pools: Pools, limit: number): Promise<
 
 type Mode = 'insert' | 'upsert' | 'skip'
 
-/** The counts of the rows of a file by their outcome. `taken` counts rows that fail because their SKU is taken. */
+/** The rows of a file by outcome. `taken` counts rows that fail because their SKU is taken. */
 export interface StagedCounts {
   readonly created: number
   readonly updated: number
@@ -220,10 +220,10 @@ export interface StagedCounts {
 type KeepCounts = (trx: Trx, counts: StagedCounts) => Promise<void> | undefined
 
 const PAGE_ROWS = 500
-/** How often storing a file starts again because other requests have created some of its products. */
+/** The number of attempts to store a file. An attempt fails if other requests create some of its products. */
 const ATTEMPTS_MAX = 5
 
-/** A file whose rows wait in the database until it is complete. Deleted when it is disposed of. */
+/** A file whose rows wait in the database until it is complete. Disposing of it deletes the file. */
 export class StagedImport implements AsyncDisposable {
   readonly #db: Db
   readonly #id: string
@@ -244,16 +244,15 @@ export class StagedImport implements AsyncDisposable {
     return products.map(() => 'staged')
   }
 
-  /** Counts the outcomes of the rows, and stores nothing. */
+  /** Counts the outcomes of the rows without storing anything. */
   async judge(mode: Mode): Promise<StagedCounts> {
     return toCounts(this.#expectAllRows(await countImportRows(this.#db, this.#id)), mode)
   }
 
   /**
-   * Stores all rows in one transaction, or none of them if `taken` is not 0.
+   * Stores all rows in one transaction, or no rows if `taken` is not 0.
    * @param keep stores the counts in the same transaction
-   * @throws serviceUnavailable when rows are missing, or when other requests take SKUs of the file again and again; the error
-   * of `keep`
+   * @throws serviceUnavailable if rows are missing, or if other requests repeatedly take SKUs of the file; the error of `keep`
    */
   async apply(mode: Mode, keep: KeepCounts): Promise<StagedCounts> {
     for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
@@ -272,7 +271,7 @@ export class StagedImport implements AsyncDisposable {
       if (counts.taken > 0) return counts
       const { created, updated } = await upsertImportRows(trx, this.#id, mode === 'upsert' ? 'replace' : 'keep')
       if (mode === 'insert' && created < judged.staged) return undefined
-      // Only one row is stored if a SKU appears twice. Only the counts of the judgement include the other rows.
+      // If a SKU appears twice, only one of its rows is stored. Only the earlier counts include the other rows.
       const stored =
         judged.skus < judged.staged
           ? counts
@@ -285,7 +284,7 @@ export class StagedImport implements AsyncDisposable {
     }
   }
 
-  /** The rows that were counted as taken, a page at a time. Deletes all other rows of the file. */
+  /** Yields pages of the rows that were counted as taken. Deletes all other rows of the file. */
   async *listTaken({ taken }: StagedCounts): AsyncGenerator<readonly StagedRow[], void> {
     if (taken === 0) return
     await deleteFreeImportRows(this.#db, this.#id)
@@ -297,14 +296,14 @@ export class StagedImport implements AsyncDisposable {
     }
   }
 
-  /** Clean-up deletes the file an hour later if this fails. */
+  /** If this fails, clean-up deletes the file an hour later. */
   async [Symbol.asyncDispose](): Promise<void> {
     await deleteImport(this.#db, this.#id).catch(() => {})
   }
 
   /**
-   * Rows may be missing: the tables are not logged, so a crash empties them, and clean-up deletes files after an hour.
-   * @throws serviceUnavailable when rows are missing
+   * Checks that no rows are missing. The tables are unlogged, so a crash empties them, and clean-up deletes old files.
+   * @throws serviceUnavailable if rows are missing
    */
   #expectAllRows(judged: JudgedRows): JudgedRows {
     if (judged.staged === this.#staged) return judged

@@ -15,7 +15,7 @@ export interface ImportOrder {
   readonly storing: Storing
 }
 
-/** Adds an import while its file arrives. No list shows it yet. @throws Error when the database returns no row */
+/** Adds an import while its file arrives. Lists do not show it yet. @throws Error if the database returns no row */
 export async function insertOperatorImport(
   db: Db,
   { operator, key }: { readonly operator: Operator; readonly key: string | undefined },
@@ -33,8 +33,8 @@ export async function insertOperatorImport(
 }
 
 /**
- * Adds a piece of the file after the existing pieces.
- * @param place of the piece, from 0
+ * Appends a piece of the file.
+ * @param place the index of the piece, starting at 0
  * @returns whether the import still exists
  */
 export async function insertImportPiece(db: Db, id: number, place: number, bytes: Uint8Array): Promise<boolean> {
@@ -46,7 +46,7 @@ export async function insertImportPiece(db: Db, id: number, place: number, bytes
   return rows.length > 0
 }
 
-/** The pieces of a file in their order. Only one of them is in memory at a time. */
+/** Yields the pieces of a file in order. Only one piece is in memory at a time. */
 export async function* listImportPieces(db: Db, id: number): AsyncGenerator<Uint8Array, void> {
   for (let place = 0; ; place++) {
     const { rows } = await sql<{ bytes: Buffer }>`
@@ -66,8 +66,8 @@ const shown = sql`
   ${sql.table('rfc3339')}(created_at) AS created, ${sql.table('rfc3339')}(ended_at) AS ended`
 
 /**
- * Marks an import whose file has arrived as waiting for its job. Undefined: it was deleted.
- * @param total records of the file
+ * Marks an import whose file has arrived as waiting for its job. Resolves to `undefined` if it was deleted.
+ * @param total the number of records in the file
  */
 export async function updateArrived(trx: Db, id: number, total: number): Promise<ReportedImport | undefined> {
   const { rows } = await sql<ReportedImport>`
@@ -76,7 +76,7 @@ export async function updateArrived(trx: Db, id: number, total: number): Promise
   return rows[0]
 }
 
-/** Lists imports whose file has arrived. @param after the id of the previous import; 0 for the first part */
+/** Lists imports whose file has arrived. @param after the id of the previous import, or 0 for the first page */
 export async function listOperatorImports(
   db: Db,
   order: 'asc' | 'desc',
@@ -108,8 +108,8 @@ const cleanUpQuery = prepare(
 )
 
 /**
- * Deletes at most `limit` imports of more than 30 days, and files that broke off an hour ago. Resolves to how many it
- * deleted. Skips an import that another process changes.
+ * Deletes at most `limit` imports that are older than 30 days, and files whose upload stopped an hour ago. Resolves to the number
+ * of deleted rows. Skips an import that another process changes.
  */
 export async function deleteOldOperatorImports(pools: Pools, limit: number): Promise<number> {
   return (await pools.write.one(cleanUpQuery, { limit })).count
@@ -130,8 +130,8 @@ const failQuery = prepare(
 )
 
 /**
- * Ends at most `limit` imports as failed that no process has continued for a day: their jobs are lost, or no process works on
- * jobs any more. Resolves to how many it ended.
+ * Marks at most `limit` imports as failed that no process has continued for a day, because their job is lost or no worker is
+ * running. Resolves to the number of these imports.
  */
 export async function updateAbandonedImports(
   pools: Pools,

@@ -30,7 +30,7 @@ describe('readRecords', () => {
     expect(await read([`${text}\n`], 'ndjson')).toEqual(records)
   })
 
-  // Searching the whole unfinished line for each piece would take minutes.
+  // Searching the whole unfinished line after each piece would take minutes.
   it('searches each piece of a long line only once', async () => {
     function* pieces() {
       yield '{"sku":"A","attributes":[]'
@@ -74,7 +74,7 @@ describe('readRecords', () => {
   ])('refuses too large attributes before it reads their values: %s', async (_case, format, text) => {
     const parse = vi.spyOn(JSON, 'parse')
     expect(await read([text], format)).toEqual(tooLarge)
-    // A reviver is called for every value.
+    // Parsing must not use a reviver, which is called for every value.
     expect(parse.mock.calls.filter(([, reviver]) => reviver !== undefined)).toEqual([])
   })
 })

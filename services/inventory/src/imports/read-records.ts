@@ -10,22 +10,21 @@ import { brokenRecord, type ImportRecord, judgeProduct, type RawProduct, type Re
 export const IMPORT_FORMATS = ['csv', 'ndjson'] as const
 export type ImportFormat = (typeof IMPORT_FORMATS)[number]
 
-/** The bounds of a file, in bytes. */
+/** The limits of a file, in bytes. */
 export interface ReadLimits {
   readonly bytesMax: number
   readonly attributesBytesMax: number
 }
 
-/** The position of the reader in a file. It changes while the file is read. */
+/** The position of the reader in a file, updated during reading. */
 export interface ReadPlace {
-  /** The current line, from 1; 0 before the first. At the end of the file, its last line. */
+  /** The current line, starting at 1. 0 before the first line. At the end, the last line. */
   line: number
 }
 
 /**
- * Reads the records of a file while it arrives, and checks each. If the file breaks off, the records before that place come
- * first.
- * @param place is kept up to date, also when the file breaks off
+ * Reads and checks the records of a file while it arrives. If the file ends early, yields the records before that point first.
+ * @param place is updated, even if the file ends early
  * @throws fileNotUtf8, fileTooLarge, recordTooLong, headerMissing; the errors of `readCsvHeader` and of the bytes
  */
 export async function* readRecords(
@@ -61,7 +60,7 @@ export function importLimits(config: ImportBounds): ReadLimits {
 
 type Read = RawProduct | RecordProblem
 
-/** Runs work that adds to a list until it fails. @returns the fault, which is thrown once the list was passed on */
+/** Runs work that fills a list. @returns its error, so that the caller can first use the list and then throw */
 function catchFault(work: () => unknown): { readonly error: unknown } | undefined {
   try {
     work()
@@ -71,14 +70,14 @@ function catchFault(work: () => unknown): { readonly error: unknown } | undefine
   }
 }
 
-/** Takes a file in pieces, and returns the complete records, including those before an error. */
+/** Splits pieces of a file into complete records, including those before an error. */
 interface Splitter {
   readonly push: (text: string) => Iterable<Read>
   readonly end: () => Iterable<Read>
   readonly line: () => number
 }
 
-/** Reads bytes as UTF-8. Text before a bad byte is read before the file is refused, so that its line is known. */
+/** Decodes UTF-8. Yields the text before an invalid byte first, so that the line of the error is known. */
 async function* decode(bytes: AsyncIterable<Uint8Array>, bytesMax: number): AsyncGenerator<string> {
   const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
   let rest: Uint8Array = new Uint8Array()
@@ -100,7 +99,7 @@ async function* decode(bytes: AsyncIterable<Uint8Array>, bytesMax: number): Asyn
   if (rest.byteLength > 0) throw fileNotUtf8()
 }
 
-/** How many bytes at the end begin a character that continues in the next piece: at most three. */
+/** The number of bytes at the end that begin an incomplete character, at most three. */
 function openCharacter(bytes: Uint8Array): number {
   for (let length = 1; length <= 3; length++) {
     const byte = bytes.at(-length) ?? 0
@@ -110,7 +109,7 @@ function openCharacter(bytes: Uint8Array): number {
   return 0
 }
 
-/** How many bytes precede the line with the first bad byte. */
+/** The number of bytes before the line with the first invalid byte. */
 function goodLines(bytes: Uint8Array): number {
   let start = 0
   for (const [at, byte] of bytes.entries()) {
@@ -127,7 +126,7 @@ function splitCsv(attributesBytesMax: number): Splitter {
   let reader: CsvReader | undefined
   let read: RecordReader | undefined
   let headerLine: number | undefined
-  // The separator is known once the header is complete. A quote outside of pairs keeps the header open.
+  // The separator is known after the complete header. An unpaired quote keeps the header open.
   const head = { text: '', length: 0, quotes: 0, hasName: false, isComplete: false }
   function* readAll(split: (records: CsvRecord[]) => unknown): Generator<Read, void> {
     const records: CsvRecord[] = []
@@ -143,7 +142,7 @@ function splitCsv(attributesBytesMax: number): Splitter {
     const [rows = ''] = /^[\s,;|]*[\r\n]/.exec(head.text) ?? []
     const [line = ''] = /^[^\r\n]*/.exec(head.text.slice(rows.length)) ?? []
     const separator = readSeparatorLine(line)
-    // Such a line and the empty rows before it stay as empty lines, so that the lines of the file keep their numbers.
+    // Keep this line and the empty rows before it as empty lines, so that the line numbers stay the same.
     const rest = head.text.slice(rows.length + line.length)
     const text = separator === undefined ? head.text : rows.replaceAll(/[^\r\n]/g, '') + rest
     reader = new CsvReader(separator ?? findSeparator(text.slice(0, head.length)))
@@ -188,11 +187,10 @@ function splitLines(): Splitter {
   return {
     line: () => (isEnded ? line : line + 1),
     *push(text) {
-      // The second half of a CRLF, whose CR has ended the line already.
+      // Skip the second half of a CRLF. Its CR has already ended the line.
       const piece = isAfterReturn && text.startsWith('\n') ? text.slice(1) : text
       if (text !== '') isAfterReturn = text.endsWith('\r')
-      // Search only the new piece for line ends. Searching the unfinished line again for each piece would take quadratic
-      // time.
+      // Search only the new piece for line ends. Searching the unfinished line again for each piece would take quadratic time.
       const [first = '', ...others] = piece.split(/\r\n|\n|\r/)
       const lines = [rest + first, ...others]
       rest = lines.pop() ?? ''
@@ -208,7 +206,7 @@ function splitLines(): Splitter {
 
 const MEMBERS: ReadonlySet<string> = new Set(['id', 'sku', 'attributes'])
 
-/** Reads one line of NDJSON (reference: NDJSON files). */
+/** Parses one line of NDJSON (reference: NDJSON files). */
 function readJsonLine(line: number, text: string): RawProduct | RecordProblem {
   const value = parse(text)
   if (value === undefined) return brokenRecord(line, RECORD_TEXTS.noJson)
@@ -221,7 +219,7 @@ function readJsonLine(line: number, text: string): RawProduct | RecordProblem {
   }
   if (typeof attributes === 'string') return { line, sku, attributes }
   if (attributes === undefined) return { line, sku, attributes: undefined }
-  // Take the sent text, because numbers keep their digits. `judgeProduct` checks it.
+  // Use the sent text, in which numbers keep their digits. `judgeProduct` checks it.
   const sent = typeof attributes === 'object' && attributes !== null ? memberTexts(text).get('attributes') : undefined
   if (sent !== undefined) return { line, sku, attributes: sent }
   const description = RECORD_TEXTS.member('attributes', FIELD_TEXTS.notAttributes)

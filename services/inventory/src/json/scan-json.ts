@@ -8,17 +8,17 @@ import {
   QUOTE,
 } from '@trestle/endpoints/body/json-text.ts'
 
-/** Facts about a JSON text, found in one pass over its characters. */
+/** Properties of a JSON text, found in one pass over its characters. */
 export interface JsonScan {
-  /** Levels of objects and arrays: 0 for a scalar, 1 for `{}`. */
+  /** The nesting depth of objects and arrays: 0 for a scalar, 1 for `{}`. */
   readonly depth: number
-  /** Keys of all objects. A repeated key counts each time. */
+  /** The number of keys in all objects, including repeated keys. */
   readonly keys: number
-  /** Whether a string holds U+0000 or half a surrogate pair, which PostgreSQL cannot store. */
+  /** Whether a string contains U+0000 or half a surrogate pair, which PostgreSQL cannot store. */
   readonly unstorableText: boolean
-  /** By how many characters the text grows when every number is written out. */
+  /** The number of characters by which the text grows if every number is written without exponent. */
   readonly numberGrowth: number
-  /** The largest number of digits after a point. */
+  /** The largest number of digits after a decimal point. */
   readonly fractionDigits: number
 }
 
@@ -37,7 +37,7 @@ interface ScanState {
 
 const [MINUS, ZERO, NINE] = [0x2d, 0x30, 0x39]
 
-/** Scans a text that `JSON.parse` has accepted. The grammar is not checked again. */
+/** Scans a text that `JSON.parse` has accepted, without checking the grammar again. */
 export function scanJson(text: string): JsonScan {
   const state: ScanState = {
     text,
@@ -54,7 +54,7 @@ export function scanJson(text: string): JsonScan {
   return { ...state, depth: state.deepest }
 }
 
-/** Scans the token at `at`. Returns the index of the next one. */
+/** Scans the token at `at`. Returns the index of the next token. */
 function scanToken(state: ScanState, at: number): number {
   const code = state.text.charCodeAt(at)
   if (code === QUOTE) return scanString(state, at)
@@ -111,17 +111,17 @@ function isNumberCharacter(code: number): boolean {
 }
 
 interface NumberSize {
-  /** Characters, with sign and point. */
+  /** The number of characters, including sign and point. */
   readonly length: number
-  /** Digits after the point. */
+  /** The number of digits after the point. */
   readonly fractionDigits: number
 }
 
 const NUMBER = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/
 
 /**
- * The size of a JSON number that is written out: `1e2` is `100`, `1.5e-3` is `0.0015`. It is computed, because `1e100000000`
- * would become a hundred million characters.
+ * Returns the size of a JSON number without exponent: `1e2` is `100`, `1.5e-3` is `0.0015`. The size is computed, because
+ * `1e100000000` would become a hundred million characters.
  */
 export function numberSize(literal: string): NumberSize {
   const [, sign = '', whole = '', fraction = '', exponent = '0'] = NUMBER.exec(literal) ?? []

@@ -12,7 +12,7 @@ const Active = p.bool().meta({ description: 'Whether the location takes stock in
 
 export const LocationBody = z.object({ code: LocationCode, name: Name, active: Active.default(true) })
 
-/** At least one member. */
+/** Contains at least one member. */
 export const LocationPatch = z
   .object({ code: LocationCode.optional(), name: Name.optional(), active: Active.optional() })
   .refine((change) => Object.values(change).some((value) => value !== undefined), FIELD_TEXTS.noLocationMember)

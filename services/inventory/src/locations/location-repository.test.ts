@@ -16,7 +16,7 @@ let stock: StockDatabase
 beforeAll(async () => {
   stock = await openStockDatabase()
 })
-// Rows of the ledger stay, so the locations that they name stay too.
+// Rows of the ledger are never deleted, so keep the locations that they refer to.
 afterEach(() =>
   stock.query(
     `DELETE FROM inventory.locations WHERE id > 1 AND id NOT IN (SELECT location_id FROM inventory.stock_levels)`,
@@ -24,7 +24,7 @@ afterEach(() =>
 )
 afterAll(() => stock.close())
 
-/** Adds a location, and returns its id. */
+/** Adds a location and returns its id. */
 async function add(code: string, caller = NOBODY): Promise<number> {
   const answer = await insertLocation(stock, caller, { code, name: 'Shelf', active: true })
   if (answer === 'duplicate-code' || answer.body === null) throw new Error(`${code} was not added`)

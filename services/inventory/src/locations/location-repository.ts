@@ -54,14 +54,14 @@ const deleteQuery = prepare(
 const CODE_TAKEN = { constraint: 'locations_code_key', verdict: 'duplicate-code' } as const
 const HAS_STOCK = { constraint: 'locations_stock_check', verdict: 'has-stock' } as const
 
-/** Active or not. Undefined: there is no such location. */
+/** Finds an active or inactive location. Returns `undefined` if it does not exist. */
 export function findLocation(pools: Pools, id: number): Promise<VersionedLocation | undefined> {
   return pools.read.first(findQuery, { id })
 }
 
 const CODES_MAX = 10
 
-/** @throws Error with the codes that exist, when there is no such location */
+/** @throws Error with the existing codes if the location does not exist */
 export async function getLocationId(db: Db, code: string): Promise<number> {
   const row = await db
     .selectFrom('locations')
@@ -76,7 +76,7 @@ export async function getLocationId(db: Db, code: string): Promise<number> {
   throw new Error(`there is no location ${code}; there are ${joinCodes(codes)}`)
 }
 
-/** @throws Error with the codes that exist, when there are several locations or none */
+/** @throws Error with the existing codes if there is not exactly one location */
 export async function getOnlyCode(db: Db): Promise<string> {
   const codes = await listCodes(db, CODES_MAX + 1)
   const [only] = codes
@@ -100,7 +100,7 @@ async function listCodes(db: Db, limit: number): Promise<readonly string[]> {
   return rows.map(({ code }) => code)
 }
 
-/** The codes of locations by their ids, including deleted ones. */
+/** The codes of locations by id, including deleted locations. */
 export async function listLocationCodes(db: Db, ids: readonly number[]): Promise<ReadonlyMap<number, string>> {
   if (ids.length === 0) return new Map()
   const rows = await db
@@ -111,7 +111,7 @@ export async function listLocationCodes(db: Db, ids: readonly number[]): Promise
   return new Map(rows.map(({ id, code }) => [Number(id), code]))
 }
 
-/** Locations with an id above `afterId`, by id, at most `limit`. With a code, only the location that has it. */
+/** Locations with an id above `afterId`, by id, at most `limit`. With a code, only the location with this code. */
 export function listLocations(
   pools: Pools,
   { code }: { readonly code?: string | undefined },
@@ -121,7 +121,7 @@ export function listLocations(
   return pools.lagging.all(listQuery, { afterId, limit })
 }
 
-/** Only the unique index decides whether the code is taken. */
+/** Only the unique index determines whether the code is taken. */
 export function insertLocation(
   { db, names }: { readonly db: Db; readonly names: Names },
   caller: Caller,
@@ -139,7 +139,7 @@ interface WriteDeps {
   readonly names: Names
 }
 
-/** The version is compared under the lock of the row. */
+/** Compares the version while the row is locked. */
 export async function callChangeLocation(
   { pools, names }: WriteDeps,
   target: LocationTarget,
@@ -152,7 +152,7 @@ export async function callChangeLocation(
   return { id: target.id, code, name, active, version }
 }
 
-/** `has-stock`: the location stays. `stale`: it has another version than the deletion expects. */
+/** `has-stock`: the location is kept. `stale`: its version differs from the expected versions. */
 export async function callDeleteLocation(
   { pools, names }: WriteDeps,
   target: LocationTarget,
@@ -161,7 +161,7 @@ export async function callDeleteLocation(
   return row === 'has-stock' ? row : row.verdict
 }
 
-/** The result of a query, or `verdict` if the query violated the constraint. */
+/** The result of a query, or `verdict` if it violated the constraint. */
 async function catchViolation<T, const Verdict extends string>(
   names: Names,
   query: Promise<T>,

@@ -36,7 +36,7 @@ describe('requireFreeCode', () => {
   })
 })
 
-/** The problems of a body, by the path of the value. */
+/** The problems of a body by the path of the value. */
 function problemsOf(schema: z.ZodType, body: unknown): Record<string, string> {
   const { error } = schema.safeParse(body)
   return Object.fromEntries((error?.issues ?? []).map(({ path, message }) => [path.join('.'), message]))

@@ -8,21 +8,21 @@ export interface NewLocation {
   readonly active: boolean
 }
 
-/** A change of a location; undefined keeps a member. */
+/** A change of a location. Members that are `undefined` stay unchanged. */
 export type LocationChange = { readonly [Member in keyof NewLocation]?: NewLocation[Member] | undefined }
 
 export interface LocationTarget {
   readonly id: number
-  /** The expected versions; undefined accepts any version. */
+  /** The expected versions. `undefined` accepts any version. */
   readonly versions: readonly number[] | undefined
 }
 
-/** `stale`: the location has another version. */
+/** `stale`: the version of the location differs from the expected versions. */
 export type LocationRefusal = 'not-found' | 'stale'
 
 /**
- * @param found a location of a query, or the verdict of a SQL function
- * @param details further members of the error, such as the line of a batch
+ * @param found a location from a query, or the verdict of a SQL function
+ * @param details additional members of the error, such as the line of a batch
  * @returns `found`
  * @throws locationNotFound
  */
@@ -36,8 +36,8 @@ export function requireLocation<Found>(
 }
 
 /**
- * @param found the verdict of a change or deletion that expects certain versions
- * @throws locationNotFound, or locationChanged when the location has another version
+ * @param found the verdict of a change or deletion with expected versions
+ * @throws locationNotFound, or locationChanged if the version differs
  */
 export function requireSameLocation<Found>(found: Found | 'not-found' | 'stale'): Found {
   const current = requireLocation(found)
@@ -45,7 +45,7 @@ export function requireSameLocation<Found>(found: Found | 'not-found' | 'stale')
   return current
 }
 
-/** @throws duplicateCode when another location has the code */
+/** @throws duplicateCode if another location has the code */
 export function requireFreeCode<Written>(written: Written | 'duplicate-code'): Written {
   if (written === 'duplicate-code') throw duplicateCode()
   return written
@@ -62,7 +62,7 @@ export const LocationView = z
 
 export type Location = z.infer<typeof LocationView>
 
-/** A location with its version, which starts at 1 and grows by one with each change. */
+/** A location with its version, which starts at 1 and increases by one with each change. */
 export interface VersionedLocation extends Location {
   readonly version: number
 }

@@ -25,7 +25,7 @@ const common = {
 }
 const place = { productId: ProductId, locationId: LocationId }
 
-/** Its `type` decides which members it has. */
+/** The `type` determines the other members. */
 export const LineBody = z
   .discriminatedUnion(
     'type',
@@ -63,7 +63,7 @@ export const LineBody = z
   .meta({ id: 'MovementLine' })
 
 const PLACE = { fromLocationId: 'locationId', toLocationId: 'locationId' } as const
-/** The members that a line of a type takes in place of members of other types. */
+/** For each type of line, members of other types and the members to use instead. */
 const MEMBERS_INSTEAD: Readonly<Record<MovementLine['type'], Readonly<Record<string, string>>>> = {
   receive: { delta: 'quantity', ...PLACE },
   ship: { delta: 'quantity', ...PLACE },
@@ -72,7 +72,7 @@ const MEMBERS_INSTEAD: Readonly<Record<MovementLine['type'], Readonly<Record<str
   transfer: { delta: 'quantity', locationId: 'fromLocationId and toLocationId' },
 }
 
-/** The members of a line that belong to other types of movements, each with its problem. */
+/** Returns the members of a line that belong to other types of movements, with the problem of each. */
 function findMisplaced(line: object): readonly { readonly name: string; readonly message: string }[] {
   const type = LINE_TYPES.find((each) => 'type' in line && line.type === each)
   if (type === undefined) return []
@@ -83,7 +83,7 @@ function findMisplaced(line: object): readonly { readonly name: string; readonly
 
 const LINES_BOUND = FIELD_TEXTS.wrongLines({ max: LINES_MAX })
 
-/** More members than any line has. */
+/** More members than a valid line can have. */
 const MEMBERS_MAX = 20
 
 const Lines = z.preprocess(
@@ -100,7 +100,7 @@ const Lines = z.preprocess(
   z.array(LineBody, { error: FIELD_TEXTS.notList }).min(1, LINES_BOUND).max(LINES_MAX, LINES_BOUND),
 )
 
-/** Checks the size of lines before the schema checks each line: a body has room for a hundred thousand of them. */
+/** Checks the size of lines before the schema checks each line, because a body may contain a hundred thousand lines. */
 function findSizeProblem(lines: readonly unknown[]): { readonly path: number[]; readonly message: string } | undefined {
   if (lines.length > LINES_MAX) return { path: [], message: LINES_BOUND }
   const wide = lines.findIndex((line) => typeof line === 'object' && Object.keys(line ?? {}).length > MEMBERS_MAX)
@@ -112,7 +112,7 @@ function findMisplacedIn(line: unknown, at: number): { readonly path: PropertyKe
   return misplaced.map(({ name, message }) => ({ path: [at, name], message }))
 }
 
-/** The body of a movement: one line as an object, or several in the member `lines` (reference: Movements). */
+/** The body of a movement: one line as an object, or several lines in the member `lines` (reference: Movements). */
 export const MovementBody = z
   .object({
     type: z.enum(LINE_TYPES, { error: VALUE_TEXTS.notOneOf(LINE_TYPES) }).optional(),
@@ -120,7 +120,7 @@ export const MovementBody = z
     locationId: LocationId.optional(),
     fromLocationId: RecordId.optional(),
     toLocationId: RecordId.optional(),
-    // The type of the line decides whether it takes a quantity, and which.
+    // The type of the line determines whether a quantity is required, and its range.
     quantity: p.int().optional(),
     delta: Delta.optional(),
     ...common,
@@ -128,7 +128,7 @@ export const MovementBody = z
       description: `1 to ${LINES_MAX} movements, all or none, in place of the other members`,
     }),
   })
-  // The rules below refuse a body without members. The API document can only express this by a count.
+  // The rules below refuse a body without members. OpenAPI can only express this as a number of members.
   .meta({ minProperties: 1 })
   .transform(({ lines, ...single }, context): readonly MovementLine[] => {
     const refuse = (path: PropertyKey[], message: string) => context.addIssue({ code: 'custom', path, message })

@@ -18,7 +18,7 @@ export interface MovementFilters {
   readonly to?: Date | undefined
 }
 
-// Cast to float8, 64-bit integers arrive as numbers. All of them are small enough to be exact.
+// Cast to `float8`, so that 64-bit integers arrive as numbers. All of them are small enough to be exact.
 const MOVEMENT = sql<Movement>`
   id::float8, product_id::float8 AS "productId", location_id::float8 AS "locationId", type,
   on_hand_delta::float8 AS "onHandDelta", reserved_delta::float8 AS "reservedDelta",
@@ -36,8 +36,8 @@ export function findMovement(pools: Pools, id: number): Promise<Movement | undef
 }
 
 /**
- * Movements, newest first, at most `limit`. With `after`, the movements that are older than the movement with that id; 0 for
- * all.
+ * Lists movements, newest first, at most `limit`. `after` is the id of the last movement of the previous page, or 0 for the first
+ * page.
  */
 export async function listMovements(
   db: Db,
@@ -65,7 +65,7 @@ const moveQuery = prepare('move_stock', (p: CallerColumns & { lines: string }) =
   answerOf<MovedStock, MoveRefusal>(sql`${sql.table('move_stock')}(${callerRow(p)}, ${p.lines}::json)`),
 )
 
-/** Carries out the lines of a request in their order, all or none. */
+/** Carries out all lines of a request in their order, or none. */
 export function callMoveStock(
   pools: Pools,
   caller: Caller,
@@ -75,7 +75,7 @@ export function callMoveStock(
   return pools.write.one(moveQuery, input)
 }
 
-/** A line as the SQL type `stock_line`. */
+/** Converts a line to the SQL type `stock_line`. */
 function toRow(line: MovementLine): object {
   const { locationId, toLocationId, onHandDelta, counted } = effectOf(line)
   const { type, productId, expectedOnHand, reason, reference } = line

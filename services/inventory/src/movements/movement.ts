@@ -4,12 +4,12 @@ import { LevelView, PLACE_NAMES, QUANTITY_MAX, QuantityView } from '../stock/lev
 
 export const LINE_TYPES = ['receive', 'ship', 'adjust', 'count', 'transfer'] as const
 
-/** Types of the rows of the ledger: the types of movements, and the effects of reservations on stock. */
+/** The types of ledger rows: the types of movements, and the effects of reservations on stock. */
 export const MOVEMENT_TYPES = [...LINE_TYPES, 'reserve', 'release', 'expire'] as const
 
 export type MovementType = (typeof MOVEMENT_TYPES)[number]
 
-/** One line of a request. Quantities are whole numbers up to `QUANTITY_MAX`. */
+/** A line of a request. Quantities are whole numbers up to `QUANTITY_MAX`. */
 export type MovementLine = (
   | {
       readonly type: 'receive' | 'ship'
@@ -29,22 +29,22 @@ export type MovementLine = (
 ) & {
   readonly reason?: string | undefined
   readonly reference?: string | undefined
-  /** The quantity that must be on hand before the line, at `locationId` or `fromLocationId`. */
+  /** The quantity required on hand before the line, at `locationId` or `fromLocationId`. */
   readonly expectedOnHand?: number | undefined
 }
 
-/** The effect of a line on `onHand` of a level. Exactly one of `onHandDelta` and `counted` is set. */
+/** The effect of a line on the quantity on hand. Exactly one of `onHandDelta` and `counted` is set. */
 interface LineEffect {
   readonly locationId: number
-  /** Receives the quantity that leaves the location. */
+  /** The location that receives the quantity of a transfer. */
   readonly toLocationId?: number | undefined
-  /** Added to `onHand`. */
+  /** Added to the quantity on hand. */
   readonly onHandDelta?: number
-  /** Replaces `onHand`. */
+  /** Replaces the quantity on hand. */
   readonly counted?: number
 }
 
-/** Returns the effect of a line: the levels that it changes, and by how much, or to which count. */
+/** Returns the effect of a line: the changed levels, and the difference or the new count. */
 export function effectOf(line: MovementLine): LineEffect {
   switch (line.type) {
     case 'receive':
@@ -60,7 +60,7 @@ export function effectOf(line: MovementLine): LineEffect {
   }
 }
 
-/** The action of an operator by these lines. Of several actions, the first one that needs the highest role. */
+/** The operator's action for these lines. For several actions, the first one that needs the highest role. */
 export function actionOf(lines: readonly MovementLine[]): OperatorAction {
   const actions = lines.map(({ type }) => `stock.${type}` as const)
   return actions.find((action) => !mayDo('support', action)) ?? actions[0] ?? 'stock.receive'
@@ -93,7 +93,7 @@ export const MovementView = z
 
 export const ListedMovementView = MovementView.extend(PLACE_NAMES).meta({ id: 'ListedMovement' })
 
-/** A row of the ledger. Quantities are units of the product. */
+/** A row of the ledger. Quantities are in units of the product. */
 export interface Movement {
   readonly id: number
   readonly productId: number
@@ -111,7 +111,7 @@ export interface Movement {
   readonly createdAt: Date
 }
 
-/** The answer to POST /movements: the rows that were written, the first one in `id`, and the levels after them. */
+/** The answer to `POST /movements`: the written rows, with the first row in `id`, and the resulting levels. */
 export const MovedView = z
   .object({
     id: Id.meta({ description: 'The id of the first row of the ledger' }),

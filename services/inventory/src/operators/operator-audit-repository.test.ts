@@ -5,7 +5,7 @@ import { openStockDatabase, type StockDatabase } from '../../test/stock-database
 import { listOperatorAudit, runAuditedChange } from './operator-change-repository.ts'
 
 let stock: StockDatabase
-/** The products of each change, in order. */
+/** The ids of the products of each change, in order. */
 const CHANGED = [[1], [2, 3], [1, 3], []]
 beforeAll(async () => {
   stock = await openStockDatabase()

@@ -34,7 +34,7 @@ describe('runAuditedChange', () => {
   it('makes the change together with its row of the audit log, and returns what was made', async () => {
     const make = async (deps: ChangeDeps) => {
       await insertAttic(deps)
-      // The pools are those of the transaction: they see what it has not committed yet.
+      // The pools belong to the transaction, so they see its uncommitted changes.
       const seen = await sql`SELECT 1 FROM inventory.locations WHERE code = 'ATTIC'`.execute(deps.db)
       return seen.rows.length
     }

@@ -6,18 +6,18 @@ import { z } from 'zod'
 import type { Db, Trx } from '../database.ts'
 import type { AuditedChange, OperatorChange } from './operator-change.ts'
 
-/** The database of a change: that of the process, or a transaction. */
+/** The database of a change: the database of the process, or a transaction. */
 export interface ChangeDeps {
   readonly db: Db
   readonly pools: Pools
 }
 
 /**
- * Makes a change. That of an operator is made in one transaction with its row in the audit log (console reference: Changes). If
- * it loses a conflict, it is made again.
- * @param operatorChange undefined: no operator asks for the change, so there is neither a transaction nor a row
- * @param make makes the change. If it throws, nothing is changed
- * @param toEntry returns the row; undefined if the change was refused, or repeats an earlier request
+ * Makes a change. An operator's change is made in one transaction with its row in the audit log (console reference: Changes). If
+ * it loses a conflict, it is repeated.
+ * @param operatorChange `undefined` if no operator requests the change, which then has no transaction and no row
+ * @param make makes the change. If it throws, nothing is changed.
+ * @param toEntry returns the row, or `undefined` if the change was refused or repeats an earlier request
  */
 export function runAuditedChange<Deps extends ChangeDeps, Made>(
   deps: Deps,
@@ -60,14 +60,14 @@ async function insertOperatorAudit(
 }
 
 interface AuditSelection {
-  /** Only changes of this product and of its stock. */
+  /** Only changes of this product and its stock. */
   readonly productId?: number | undefined
-  /** The order of the entries by time; `desc`: the newest first. */
+  /** The order of the entries by time. `desc`: newest first. */
   readonly order: 'asc' | 'desc'
 }
 
 interface AuditBounds {
-  /** The id of the previous entry; 0 for the first part. */
+  /** The id of the previous entry, or 0 for the first page. */
   readonly after: number
   readonly limit: number
 }

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { MovementLine } from '../movements/movement.ts'
 import { auditedAttributes, auditedLines } from './operator-change.ts'
 
-/** JSON of an object with one member, of so many bytes. */
+/** The JSON of an object with one member, with this size in bytes. */
 const objectOf = (bytes: number) => `{"a":"${'x'.repeat(bytes - '{"a":""}'.length)}"}`
 const sent = (jsonText: string) => ({ jsonText, parsed: JSON.parse(jsonText) })
 
@@ -39,7 +39,7 @@ describe('auditedAttributes', () => {
 describe('auditedLines', () => {
   const line: MovementLine = { type: 'receive', productId: 1, locationId: 2, quantity: 3 }
   const explained = { ...line, reason: 'x'.repeat(99), reference: 'order-7' }
-  /** The bytes of a list with one line whose reason has no characters. */
+  /** The size of a list with one line whose reason is empty, in bytes. */
   const EMPTY = Buffer.byteLength(JSON.stringify([{ ...line, reason: '' }]))
 
   it('keeps lines of 4096 bytes of JSON whole', () => {

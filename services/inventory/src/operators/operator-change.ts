@@ -6,13 +6,12 @@ import type { MovementLine } from '../movements/movement.ts'
 /** An operator's request for a change. */
 export interface OperatorChange {
   readonly operator: Operator
-  /** The Idempotency-Key; undefined for a change that `If-Match` guards. */
+  /** The Idempotency-Key. `undefined` for a change that `If-Match` protects. */
   readonly key: string | undefined
 }
 
-/** The part of the input of a change that the audit log needs. */
 export interface Audited {
-  /** Undefined for a change that no operator asks for. */
+  /** `undefined` if no operator requests the change. */
   readonly operatorChange?: OperatorChange | undefined
 }
 
@@ -23,31 +22,31 @@ export interface AuditedChange {
     readonly kind: 'product' | 'location' | 'movement' | 'reservation' | 'import'
     readonly id: number
   }
-  /** The products whose history shows the change. */
+  /** The products whose history includes the change. */
   readonly productIds: readonly number[]
-  /** How the object was changed. Never a secret. */
+  /** The changes of the object, without secrets. */
   readonly changes: object
 }
 
-// An entry of the audit log names the changed object, and a page has many entries. So the length of an entry is limited
-// (console reference: Audit of operators).
+// An entry of the audit log contains values of the changed object, and a page has many entries. So the length of an entry is
+// limited (console reference: Audit of operators).
 
-/** The longest value that an entry contains unchanged, in bytes of JSON. */
+/** The size up to which an entry contains a value unchanged, in bytes of JSON. */
 const WHOLE_BYTES_MAX = 4_096
 const NAMES_MAX = 50
 const NAME_LENGTH_MAX = 100
 
-/** Attributes that are too long for an entry of the audit log. */
+/** A summary of attributes that are too long for an audit entry. */
 interface LongAttributes {
   readonly bytes: number
-  /** The names of the first members, each cut to 100 characters. Absent for attributes that are no object. */
+  /** The first names, each truncated to 100 characters. Absent if the attributes are not an object. */
   readonly names?: readonly string[]
 }
 
 /**
- * Attributes in an entry of the audit log.
+ * Returns attributes for an entry of the audit log.
  * @param attributes JSON that `storableAttributes` has accepted
- * @returns the JSON text as it was sent, so that numbers keep their digits, or a summary of long ones
+ * @returns the original JSON text, so that numbers keep their digits, or a summary if it is too long
  */
 export function auditedAttributes(attributes: string | JsonText): string | LongAttributes {
   const text = typeof attributes === 'string' ? attributes : attributes.jsonText
@@ -60,8 +59,8 @@ export function auditedAttributes(attributes: string | JsonText): string | LongA
 }
 
 /**
- * The lines of a request in an entry of the audit log. Many lines are without `reason` and `reference`, which the rows of the
- * ledger keep.
+ * Returns the lines of a request for an entry of the audit log. If they are too long, omits `reason` and `reference`, which the
+ * ledger contains.
  */
 export function auditedLines(lines: readonly MovementLine[]): readonly object[] {
   if (Buffer.byteLength(JSON.stringify(lines)) <= WHOLE_BYTES_MAX) return lines

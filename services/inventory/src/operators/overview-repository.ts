@@ -16,7 +16,7 @@ const InventoryCounts = z.object({
 })
 export type InventoryCounts = z.output<typeof InventoryCounts>
 
-/** The health of the service, with the counts unless the database does not answer. */
+/** The health of the service, and the counts if the database is available. */
 export const OverviewView = InventoryCounts.partial()
   .extend({
     health: z
@@ -25,10 +25,10 @@ export const OverviewView = InventoryCounts.partial()
   })
   .meta({ id: 'Overview' })
 
-/** Above this number products are estimated: a count of millions of rows takes seconds. */
+/** Above this number products are estimated, because counting millions of rows takes seconds. */
 const EXACT_MAX = 100_000
 
-/** @param below a level with less available than this is low @throws Error when PostgreSQL answers no row */
+/** @param below a level with less available stock is low @throws Error if PostgreSQL returns no row */
 export async function countInventory(db: Db, names: Names, below: number): Promise<InventoryCounts> {
   const [products, locations, reservations] = ['products', 'locations', 'reservations'].map((name) => sql.table(name))
   const { rows } = await sql<InventoryCounts>`
@@ -48,8 +48,8 @@ export async function countInventory(db: Db, names: Names, below: number): Promi
 }
 
 /**
- * Levels with less than `below` available, the lowest first, at most `limit`, after the position `after`: available, product,
- * location. Reads every level, because an index by available stock would slow each movement.
+ * Lists levels with less than `below` available, lowest first, at most `limit`, after the position `after` (available, product,
+ * location). Reads every level, because an index by available stock would slow down each movement.
  */
 export async function listLowLevels(
   db: Db,
@@ -64,10 +64,7 @@ export async function listLowLevels(
   return rows.map(({ level }) => level)
 }
 
-/**
- * The low levels `l` of live products at live locations. A deleted product keeps its empty level, which does not count as
- * low.
- */
+/** The low levels `l` of live products at live locations. A deleted product keeps its empty level, which does not count. */
 function lowLevels(below: number): RawBuilder<unknown> {
   return sql`FROM ${sql.table('stock_levels')} l
     JOIN ${sql.table('products')} p ON p.id = l.product_id AND p.deleted_at IS NULL

@@ -2,12 +2,12 @@ import { createHash } from 'node:crypto'
 import { cursorForeign, limitTooHigh } from '../errors.ts'
 
 export interface PageLimits {
-  /** Rows of a page when the request names no limit. */
+  /** The number of rows per page if the request states no limit. */
   readonly defaultLimit: number
   readonly limitMax: number
 }
 
-/** Checks whether a text can be a value of a position, as a regular expression does. */
+/** Checks whether a text can be a value of a position, like a regular expression. */
 export interface PositionForm {
   test(value: string): boolean
 }
@@ -16,7 +16,7 @@ interface Listing {
   readonly path: string
   /** Sort and filters, as one text. */
   readonly selection?: string | undefined
-  /** The form of each value of a position. A client can forge a cursor, so its values are checked. */
+  /** The format of each value of a position. A client can forge a cursor, so its values must be checked. */
   readonly positionForms: readonly PositionForm[]
 }
 
@@ -24,7 +24,7 @@ export function listingById(path: string): Listing {
   return { path, positionForms: [ID_FORM] }
 }
 
-/** The form of an id as a value of a position: up to 16 digits, and no zero first. */
+/** The format of an id in a position: up to 16 digits, without a leading zero. */
 export const ID_FORM = /^[1-9]\d{0,15}$/
 
 /** The position of a row in a list by id, for the cursor of the next page. */
@@ -34,7 +34,7 @@ export function positionById({ id }: { readonly id: number }): Position {
 
 interface PageQuery {
   readonly limit: number
-  /** The position that the page comes after; undefined on the first page. */
+  /** The position after which the page begins. `undefined` on the first page. */
   readonly after: Position | undefined
 }
 
@@ -57,18 +57,18 @@ export function readPage(
   throw cursorForeign()
 }
 
-/** Identifies a list. Cursors are bound to this text. */
+/** The text that identifies a list. Cursors are bound to it. */
 export function nameOfListing({ path, selection }: Listing): string {
   return selection === undefined ? path : `${path}?${selection}`
 }
 
 export interface Page<T> {
   readonly rows: readonly T[]
-  /** Undefined on the last page. */
+  /** `undefined` on the last page. */
   readonly next: string | undefined
 }
 
-/** Cuts a page from rows that were read with one row more than `limit`. The extra row means that there is a next page. */
+/** Cuts a page from at most `limit + 1` rows. An additional row means that there is a next page. */
 export function cutPage<T>(
   listing: Listing,
   limit: number,
@@ -85,13 +85,13 @@ type Query = Readonly<Record<string, unknown>>
 
 interface LinkedPages {
   readonly path: string
-  /** The query of the request. The links repeat it. */
+  /** The query of the request, which the links repeat. */
   readonly query: Query
   /** The cursor of the next page. */
   readonly next: string | undefined
 }
 
-/** The header `Link` of a page (RFC 8288): `first` always, `next` only where there is a next page. */
+/** The header `Link` of a page (RFC 8288): always `first`, and `next` if there is a next page. */
 export function pageLinks({ path, query, next }: LinkedPages): string {
   const { cursor: _, ...repeated } = query
   const first = `<${withQuery(path, repeated)}>; rel="first"`
@@ -104,32 +104,32 @@ function withQuery(path: string, query: Query): string {
   return text === '' ? path : `${path}?${text}`
 }
 
-/** The position of a row in a list: the values that the list is ordered by, as texts, in their order. */
+/** The position of a row in a list: the values by which the list is sorted, as text, in order. */
 export type Position = readonly string[]
 
 const CHECKSUM_LENGTH = 8
 
 /**
- * Writes the position of a page's last row as an opaque text. A checksum over the position and the listing (path, sort and
- * filters) detects damaged cursors and cursors of other lists. The checksum is no secret and protects nothing.
+ * Encodes the position of a page's last row as an opaque text. A checksum over the position and the listing (path, sort and
+ * filters) detects damaged cursors and cursors of other lists. The checksum is no security measure.
  */
 export function encodeCursor(listing: string, position: Position): string {
   const text = JSON.stringify(position)
   return Buffer.from(checksum(listing, text) + text).toString('base64url')
 }
 
-/** Reads the position from a cursor. Undefined for a cursor of another listing, and for any other text. */
+/** Decodes the position in a cursor. Returns `undefined` for a cursor of another listing and for any other text. */
 export function decodeCursor(listing: string, cursor: string): Position | undefined {
   const content = Buffer.from(cursor, 'base64url').toString()
   const text = content.slice(CHECKSUM_LENGTH)
   if (content.slice(0, CHECKSUM_LENGTH) !== checksum(listing, text)) return undefined
   const position = parse(text)
   if (!Array.isArray(position) || !position.every((value) => typeof value === 'string')) return undefined
-  // Base64 has several spellings of the same bytes. Only the spelling of `encodeCursor` is accepted.
+  // Base64 can encode the same bytes in several ways. Accept only the encoding of `encodeCursor`.
   return encodeCursor(listing, position) === cursor ? position : undefined
 }
 
-/** A client can compute the checksum, so the text after it may not be JSON. */
+/** A client can compute a valid checksum, so the text may not be JSON. */
 function parse(text: string): unknown {
   try {
     return JSON.parse(text)

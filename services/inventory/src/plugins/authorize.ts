@@ -19,20 +19,20 @@ import {
 import { addLogFields, fastifyReplyOf, fastifyRequestOf } from './fastify-request.ts'
 
 /**
- * The action of an operator by each method of a controller (console reference: Actions). HEAD needs the action of GET.
- * Operators may not use a method without an action.
+ * The operator's action for each method of a controller (console reference: Actions). HEAD needs the action of GET. Operators may
+ * not use a method without an action.
  */
 export type MethodActions = Readonly<Partial<Record<'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE', OperatorAction>>>
 
 /**
- * The guards of a controller for clients with a token, and for operators with their two credentials. They run before the body
- * is read or a record looked up.
+ * Returns the guards of a controller for clients with a token, and for operators with their two credentials. They run before the
+ * service reads the body or a record.
  */
 export function guardsFor(actions: MethodActions): readonly Guard[] {
   return [limitRate, Object.assign((context: GuardContext) => authorize(context, actions), TOKEN_ANSWERS)]
 }
 
-/** The guards of a controller for operators only. Without operator keys there is no such path. */
+/** Guards for operators only. Without operator keys the path does not exist. */
 export function operatorGuardsFor(actions: MethodActions): readonly Guard[] {
   const guard = async (context: GuardContext) => {
     const { operators } = depsOf(context)
@@ -47,8 +47,8 @@ const LIMIT_ANSWERS = {
 } as const
 
 /**
- * Refuses a client that has sent too many requests. Counts a request before anything else is known of it. A request with an
- * operator key is counted later, because the requests of all operators come from the address of the console.
+ * Refuses a client that has sent too many requests. Counts each request before any other check. A request with an operator key is
+ * counted later, because all operators share the console's address.
  */
 const limitRate: Guard = Object.assign(
   async (context: GuardContext) => {
@@ -58,18 +58,18 @@ const limitRate: Guard = Object.assign(
   { responses: LIMIT_ANSWERS },
 )
 
-/** @throws tooManyRequests when the client has used up its requests of this minute */
+/** @throws tooManyRequests if the client has used up its requests for this minute */
 async function countRequest({ rateLimits }: Pick<GuardDeps, 'rateLimits'>, client: string): Promise<void> {
   const seconds = await rateLimits?.consume(client)
   if (seconds !== undefined) throw tooManyRequests({ headers: { 'Retry-After': String(seconds) } })
 }
 
-/** The access rules of operators. Undefined for a request without an operator key. */
+/** The access rules of operators. `undefined` if the request has no operator key. */
 function operatorsOf(context: GuardContext): GuardDeps['operators'] {
   return context.request.header('x-trestle-operator-key') === undefined ? undefined : depsOf(context).operators
 }
 
-/** The authentication of clients, if INVENTORY_AUTH_ENABLED is true. */
+/** The authentication of clients, if `INVENTORY_AUTH_ENABLED` is `true`. */
 const TOKEN_ANSWERS = {
   security: {
     name: 'token',
@@ -85,8 +85,8 @@ const TOKEN_ANSWERS = {
 } as const
 
 /**
- * Refuses a request whose token lacks the scope of its method. A request with an operator key is judged only as one of an
- * operator.
+ * Refuses a request whose token lacks the scope for its method. A request with an operator key is checked only as an operator's
+ * request.
  */
 async function authorize(context: GuardContext, actions: MethodActions): Promise<void> {
   const { request } = context
@@ -101,7 +101,7 @@ async function authorize(context: GuardContext, actions: MethodActions): Promise
   await fastifyReplyOf(request).countForCaller(identity.actor)
 }
 
-/** @throws missingToken without a bearer token, invalidToken for an invalid one */
+/** @throws missingToken if there is no bearer token, invalidToken if it is invalid */
 async function verifyToken(authorization: string | undefined, verifier: TokenVerifier): Promise<Identity> {
   const token = /^Bearer +([\w.~+/=-]+)$/i.exec(authorization ?? '')?.[1]
   if (token === undefined) throw missingToken()
@@ -110,14 +110,14 @@ async function verifyToken(authorization: string | undefined, verifier: TokenVer
   return identity
 }
 
-/** @throws readScopeMissing for GET and HEAD, writeScopeMissing for other methods, when the token lacks the scope */
+/** @throws readScopeMissing for GET and HEAD, writeScopeMissing for other methods, if the token lacks the scope */
 function requireScope(method: string, { scopes }: Identity): void {
   const isRead = method === 'GET' || method === 'HEAD'
   if (isRead && !scopes.has('inventory:read')) throw readScopeMissing()
   if (!isRead && !scopes.has('inventory:write')) throw writeScopeMissing()
 }
 
-/** The authentication of operators, if INVENTORY_OPERATOR_KEYS is set. */
+/** The authentication of operators, if `INVENTORY_OPERATOR_KEYS` is set. */
 const OPERATOR_ANSWERS = {
   security: {
     name: 'operator',
@@ -142,7 +142,7 @@ async function judgeOperator(
   actions: MethodActions,
 ): Promise<void> {
   const operator = await findOperator(context, operators)
-  // Requests of an operator count by user: a forwarded address could be that of any client, or differ in each request.
+  // Count operators' requests by user. A forwarded address could belong to any client or differ in each request.
   await countRequest(depsOf(context), operator === undefined ? context.request.ip : `operator ${operator.actor.id}`)
   await admitOperator(context, operator, actions)
 }
@@ -157,8 +157,8 @@ function findOperator(
 }
 
 /**
- * Judges whether an operator may use the method of a request (console reference: Checks of a request).
- * @throws operatorUnauthorized, operatorForbidden, and serverBusy when there is no slot for the body
+ * Checks whether an operator may use the method of a request (console reference: Checks of a request).
+ * @throws operatorUnauthorized, operatorForbidden, or serverBusy if there is no slot for the body
  */
 async function admitOperator(
   { request }: GuardContext,
@@ -179,7 +179,7 @@ function refuseUnverifiable(error: unknown): never {
 
 type GuardDeps = Pick<InventoryDeps, 'rateLimits' | 'tokenVerifier' | 'operators'>
 
-/** @throws Error in another application than that of `buildApp` */
+/** @throws Error in an application that `buildApp` has not created */
 function depsOf({ request }: GuardContext): GuardDeps {
   const { context } = request.application
   if (!isGuardDeps(context)) throw new Error('the controllers run in another application')

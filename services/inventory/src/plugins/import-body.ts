@@ -4,7 +4,7 @@ import { badRequest, payloadTooLarge, requestTimeout, unsupportedFileType } from
 import type { ImportFormat, ReadLimits } from '../imports/read-records.ts'
 import { IMPORT_MODES } from '../use-cases/import-products.ts'
 
-/** A file with a product in each line, or an answer that reports progress. */
+/** A file with one product per line, or an answer that reports progress. */
 export const LINES_TYPE = 'application/x-ndjson'
 
 export const ImportKeywords = z.object({
@@ -22,9 +22,9 @@ export interface ImportBody {
 }
 
 /**
- * Checks the headers of a body with products. Returns the format, and a function that opens the body.
- * @param silenceMs how long the body may pause
- * @throws unsupportedFileType for headers of neither CSV nor NDJSON, payloadTooLarge for a longer body than is allowed
+ * Checks the headers of a body with products. Returns the format and a function that opens the body.
+ * @param silenceMs the maximum pause of the body in milliseconds
+ * @throws unsupportedFileType unless the headers state CSV or NDJSON, payloadTooLarge if the body is longer than allowed
  */
 export function checkImportBody(
   request: EndpointRequest,
@@ -37,8 +37,8 @@ export function checkImportBody(
 }
 
 /**
- * The format by the headers of the request. Other charsets and compressed files are refused: their bytes would be read as
- * broken UTF-8, or stored as other letters.
+ * Returns the format that the headers state. Refuses other charsets and compressed files, because their bytes would be read as
+ * invalid UTF-8 or stored as other characters.
  * @throws unsupportedFileType for any other format
  */
 function formatOf(contentType = '', encoding = 'identity'): ImportFormat {
@@ -51,13 +51,13 @@ function formatOf(contentType = '', encoding = 'identity'): ImportFormat {
   throw unsupportedFileType()
 }
 
-/** A media type, with the charset if the parameters name one. */
+/** A media type, with the charset if a parameter states one. */
 const CONTENT_TYPE = /^([^;\s]+)\s*(?:;(?:[^;]*;)*?\s*charset\s*=\s*"?([^";\s]*)"?.*|;.*)?$/s
 const UTF_8: ReadonlySet<string> = new Set(['utf-8', 'utf8', 'us-ascii'])
 
 /**
- * The body of a request while it arrives.
- * @throws requestTimeout when nothing arrives for `silenceMs`, badRequest when the client leaves
+ * Yields the body of a request while it arrives.
+ * @throws requestTimeout if nothing arrives for `silenceMs`, badRequest if the client disconnects
  */
 async function* requestBytes(body: ReadableStream<Uint8Array>, silenceMs: number): AsyncGenerator<Uint8Array, void> {
   const reader = body.getReader()
@@ -75,7 +75,7 @@ async function* requestBytes(body: ReadableStream<Uint8Array>, silenceMs: number
 async function readWithTimeout<T>(reading: Promise<T>, silenceMs: number): Promise<T> {
   const { promise: silence, reject } = Promise.withResolvers<never>()
   const timer = setTimeout(() => reject(requestTimeout()), silenceMs)
-  // The client has left, so the answer has no reader.
+  // The client has disconnected, so no one reads the answer.
   const read = reading.catch((cause: unknown) => Promise.reject(badRequest({ cause })))
   try {
     return await Promise.race([read, silence])

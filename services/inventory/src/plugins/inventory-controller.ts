@@ -15,12 +15,12 @@ import { matchedVersions, namesTag, recordBody } from '../requests/answers.ts'
 import type { PageKeywords } from '../requests/fields.ts'
 import { addLogFields, fastifyReplyOf, fastifyRequestOf } from './fastify-request.ts'
 
-/** Base of the controllers without a check of access. */
+/** The base of controllers without access control. */
 export abstract class OpenController extends Controller<InventoryDeps> {
   /**
-   * Sends the API document, or a part of its page, as the other services do: compressed once for all clients. The framework
-   * skips a reply that was already sent.
-   * @throws notFound while the documents are switched off
+   * Sends the API document or a part of its page like the other services: compressed once for all clients. The framework skips a
+   * reply that was already sent.
+   * @throws notFound if the documents are disabled
    */
   protected async sendDocument(part: keyof DocumentPages): Promise<void> {
     const request = fastifyRequestOf(this.request)
@@ -29,7 +29,7 @@ export abstract class OpenController extends Controller<InventoryDeps> {
     await documentPages[part](request, fastifyReplyOf(this.request))
   }
 
-  /** Sends a page to a browser that asks for one, while the documents are switched on. @returns whether it was sent */
+  /** Sends a page if a browser requests one and documents are enabled. @returns whether it was sent */
   protected sendsFrontPage({ html, headers }: RenderedPage): boolean {
     const request = fastifyRequestOf(this.request)
     if (request.server.documentPages === undefined || !wantsPage(request.headers.accept)) return false
@@ -40,43 +40,43 @@ export abstract class OpenController extends Controller<InventoryDeps> {
 
 interface WantedPage {
   readonly path: string
-  /** Sort and filters of the list, to which a cursor is bound. */
+  /** The sort and filters of the list, to which a cursor is bound. */
   readonly selection?: string | undefined
   readonly keywords: PageKeywords
   readonly limits: PageLimits
 }
 
 interface RowsBehind {
-  /** 0: from the first row on. */
+  /** The id after which to read. 0 reads from the first row. */
   readonly after: number
   readonly limit: number
 }
 
-/** Base of the controllers with a known client. */
+/** The base of controllers with a known client. */
 abstract class ClientController extends OpenController {
-  /** The client whose share of a limit a request uses: the token's `sub`, otherwise the address. */
+  /** The client for limits: the token's `sub`, otherwise the IP address. */
   protected get client(): string {
     return actorOf(this.request) ?? addressKey(this.request.ip)
   }
 
   /**
-   * Reads a list, or a piece of one, in a slot. The lists of one client wait for each other, and not for the lists of other
+   * Reads a list, or a part of it, in a slot. The lists of one client wait for each other, but not for the lists of other
    * clients.
-   * @throws serviceUnavailable when no slot is free in time
+   * @throws serviceUnavailable if no slot is free in time
    */
   protected withListSlot<T>(read: () => Promise<T>): Promise<T> {
     return this.application.context.listReads.run(read, { client: this.client })
   }
 
-  /** Reads a list that may lag behind, in a slot. @throws serviceUnavailable when no slot is free in time */
+  /** Reads a list that may lag behind, in a slot. @throws serviceUnavailable if no slot is free in time */
   protected readLagging<T>(read: (db: InventoryDeps['db']) => Promise<T>): Promise<T> {
     const { readLagging } = this.application.context
     return this.withListSlot(() => readLagging(read, this.request.signal))
   }
 
   /**
-   * Reads a page of a list in the order of its ids, and sets the header `Link`.
-   * @param read gets one row more than the page has, which shows whether there is a next page
+   * Reads a page of a list by id, and sets the header `Link`.
+   * @param read gets a limit of one row more than the page, to see whether there is a next page
    * @throws limitTooHigh for too many rows, cursorForeign for a cursor of another list
    */
   protected async readPageById<Row extends { readonly id: number }>(
@@ -91,7 +91,7 @@ abstract class ClientController extends OpenController {
     return page.rows
   }
 
-  /** Sets the header `Link` of a list. @param next the cursor of the next page; undefined on the last page */
+  /** Sets the header `Link` of a list. @param next the cursor of the next page, `undefined` on the last page */
   protected linkPages(path: string, next: string | undefined): void {
     this.response.headers.set('link', pageLinks({ path, query: this.request.query, next }))
   }
@@ -100,32 +100,32 @@ abstract class ClientController extends OpenController {
     addLogFields(this.request, fields)
   }
 
-  /** Lifts the timeout of handlers: the request may last as long as the client sends or reads. */
+  /** Disables the timeout of handlers, so that the request lasts as long as the client sends or reads. */
   protected liftDeadline(): void {
     fastifyReplyOf(this.request).liftDeadline()
   }
 
-  /** Logs the effect. A repeated request has none, and gets the header `Idempotent-Replayed`. */
+  /** Logs the effect. A repeated request has no effect and gets the header `Idempotent-Replayed`. */
   protected logOrMarkReplayed(verdict: 'done' | 'replayed', fields: Readonly<Record<string, unknown>>): void {
     if (verdict === 'done') this.addLogFields(fields)
     else this.response.headers.set('idempotent-replayed', 'true')
   }
 }
 
-/** Base of the controllers that limit requests and check tokens. Each has the guards of `guardsFor`. */
+/** The base of controllers that limit requests and check tokens, with the guards of `guardsFor`. */
 export abstract class InventoryController extends ClientController {
   /**
-   * Writes stock in a slot, so that the writes of one client leave connections to other clients.
-   * @throws serviceUnavailable when no slot is free in time
+   * Writes stock in a slot, so that one client leaves connections for other clients.
+   * @throws serviceUnavailable if no slot is free in time
    */
   protected writeWithSlot<T>(write: () => Promise<T>): Promise<T> {
     return this.application.context.stockWrites.run(write, { client: this.client })
   }
 
   /**
-   * Makes a change, also for operators, in a slot. Operators have few slots.
-   * @param gate whose slots the change waits for
-   * @throws serviceUnavailable when no slot is free in time
+   * Makes a change in a slot. Operators have few slots of their own.
+   * @param gate the gate whose slots the change uses
+   * @throws serviceUnavailable if no slot is free in time
    */
   protected changeWithSlot<Made>(
     gate: 'productWrites' | 'stockWrites',
@@ -139,7 +139,7 @@ export abstract class InventoryController extends ClientController {
     return operatorWrites.run(() => writes.run(() => change({ operatorChange }), { client }), { client })
   }
 
-  /** Answers a record with its tag. Undefined, with the status 304, for a client whose `If-None-Match` names the tag. */
+  /** Answers a record with its tag, or 304 and `undefined` if the client's `If-None-Match` contains the tag. */
   protected answerUnlessKnown(etag: string, json: string): RawJson | undefined {
     this.response.headers.set('etag', etag)
     this.response.headers.set('cache-control', 'no-cache')
@@ -150,8 +150,8 @@ export abstract class InventoryController extends ClientController {
   }
 
   /**
-   * The versions in `If-Match`; undefined accepts any version.
-   * @throws preconditionRequired for a missing header of an operator, or where the service demands it of all clients
+   * Returns the versions in `If-Match`. `undefined` accepts any version.
+   * @throws preconditionRequired if the header is missing and the client is an operator or the service requires the header
    */
   protected versionsOf(kind: 'p' | 'l', id: number): readonly number[] | undefined {
     const header = this.request.header('if-match')
@@ -172,16 +172,16 @@ export abstract class InventoryController extends ClientController {
     return error
   }
 
-  /** Disposes of a resource when the answer has ended or was broken off. */
+  /** Disposes of a resource when the answer has ended or was interrupted. */
   protected keepUntilClosed(resource: Disposable): void {
     const { raw } = fastifyReplyOf(this.request)
-    // An answer that is over already emits no further event.
+    // An answer that has already ended emits no further event.
     if (raw.closed || raw.destroyed) resource[Symbol.dispose]()
     else raw.once('close', () => resource[Symbol.dispose]())
   }
 }
 
-/** Base of the controllers of operators. Each has the guards of `operatorGuardsFor`. */
+/** The base of controllers for operators, with the guards of `operatorGuardsFor`. */
 export abstract class OperatorController extends ClientController {
   protected get operator(): Operator {
     return operatorOf(this.request)

@@ -25,7 +25,7 @@ const EXPOSED_HEADERS = [
   'WWW-Authenticate',
 ]
 
-/** The framework maps the controllers to URLs. */
+/** Creates the application of the framework, which maps the controllers to URLs. */
 export function createEndpoints(deps: InventoryDeps): Application<InventoryDeps> {
   const { config, logger } = deps
   const { corsOrigins: origins } = config.server
@@ -55,25 +55,25 @@ function sendNotFound(request: EndpointRequest): void {
   fastifyReplyOf(request).code(404).headers(serviceNotFound.headers).send(serviceNotFound.html)
 }
 
-/** How many parts of a path are compared with existing paths, because a client may send many parts, and long ones. */
+/** The number and length of path parts to compare with existing paths, because a client may send many long parts. */
 const COMPARED_PARTS = 8
 const COMPARED_LENGTH = 64
 
-/** The refusal of a path without a controller. It suggests the path that the client probably means. */
+/** The refusal of a path without a controller. Suggests the most similar path. */
 function refusalOfPath(endpoints: Application<InventoryDeps>, { path }: EndpointRequest): HttpError {
   const known = endpoints.routes().map(({ pattern }) => pattern.split('/')[1] ?? '')
   const parts = path.split('/').filter((part) => part !== '' && part.length <= COMPARED_LENGTH)
-  // The first part of `/products/1/stock` exists, but the path continues: the client means stock.
+  // In `/products/1/stock` the first part exists, but the client probably means `/stock`.
   const candidates = parts.slice(0, COMPARED_PARTS).filter((part, at) => at > 0 || !known.includes(part))
   const word = candidates.map((part) => findSuggestion(part, known)).findLast((meant) => meant !== undefined)
   const suggestion = word === undefined ? undefined : `/${word}`
   return notFound({ suggestion, page: endpoints.context.config.server.docsEnabled ? DOCS_PATH : undefined })
 }
 
-/** HTTP defines these methods and no controller takes them, so 501, the answer to unknown methods, would be wrong. */
+/** Methods that HTTP defines but no controller accepts. The answer 501 for unknown methods would be wrong for them. */
 const KNOWN_METHODS: ReadonlySet<string> = new Set(['TRACE', 'QUERY'])
 
-/** 405 with `Allow`, or 404. Undefined for methods that the framework answers, and for targets that it refuses. */
+/** 405 with `Allow`, or 404. `undefined` for methods that the framework answers and targets that it refuses. */
 export function refusalOfMethod(
   endpoints: Application<InventoryDeps>,
   { method, url }: Pick<FastifyRequest, 'method' | 'url'>,
@@ -84,7 +84,7 @@ export function refusalOfMethod(
   return status === 404 ? notFound({}) : undefined
 }
 
-/** Maps a thrown value to the error that the client sees. An unknown value becomes a 500. */
+/** Converts a thrown value to the error that the client sees. An unknown value becomes a 500. */
 function toCallError(thrown: unknown, request: EndpointRequest): CallError {
   const fastifyRequest = fastifyRequestOf(request)
   const cause = thrown instanceof CallError ? fromCallError(thrown, fastifyRequest.headers['content-type']) : thrown
@@ -94,7 +94,7 @@ function toCallError(thrown: unknown, request: EndpointRequest): CallError {
   return new CallError(status, message, { type: code, headers, body: errorBody(error), cause })
 }
 
-/** Logs a defect or an outage. All lines of a kind have the same text; ids are members of the line. */
+/** Logs a defect or an outage. Log lines of one kind have the same text, and ids are separate members. */
 function logFault(thrown: unknown, request: EndpointRequest): void {
   const fastifyRequest = fastifyRequestOf(request)
   logError(toHttpError(errorVocabulary, thrown, fastifyRequest), fastifyRequest)

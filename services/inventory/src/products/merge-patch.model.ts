@@ -1,4 +1,4 @@
-/** The digits of its numbers do not matter in the model. */
+/** A JSON value. The exact digits of numbers do not matter in the model. */
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json }
 
 /** Applies a merge patch (RFC 7396, section 2): the model of the SQL function `merge_patch`. */

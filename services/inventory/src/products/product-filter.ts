@@ -4,20 +4,20 @@ import { FIELD_TEXTS } from '../field-errors.ts'
 import { numberSize } from '../json/scan-json.ts'
 import { checkAttributes, SKU_LENGTH_MAX } from './product.ts'
 
-/** One condition on a product. A list shows the products that meet all of its filters. */
+/** A condition on a product. A list contains the products that match all of its filters. */
 export type ProductFilter =
   | { readonly kind: 'sku'; readonly values: readonly string[] }
   | { readonly kind: 'sku-prefix'; readonly prefix: string }
   /** The attributes contain one of these JSON values. */
   | { readonly kind: 'contains'; readonly values: readonly string[]; readonly negated: boolean }
-  /** The scalar at the path is one of these. `nested` has the same values inside the objects that the path names. */
+  /** The scalar at the path is one of these values. `nested` has the same values inside the objects of the path. */
   | {
       readonly kind: 'one-of'
       readonly jsonPath: string
       readonly literals: readonly string[]
       readonly nested: readonly string[]
     }
-  /** A jsonpath predicate holds. */
+  /** A jsonpath predicate is true. */
   | { readonly kind: 'predicate'; readonly jsonPath: string }
   | { readonly kind: 'exists'; readonly jsonPath: string; readonly wanted: boolean }
   | { readonly kind: 'search'; readonly text: string }
@@ -26,19 +26,19 @@ type FilterVerdict =
   | {
       readonly verdict: 'accepted'
       readonly filter: ProductFilter
-      /** How many values the filter lists. */
+      /** The number of values in the filter. */
       readonly listed?: number
     }
   | { readonly verdict: 'refused'; readonly problem: string }
 
-/** Values of one list, and of all lists of a request together. */
+/** The maximum number of values of one list, and of all lists of a request together. */
 export const VALUES_MAX = 100
 const SEARCH_LENGTH_MAX = 200
 const CONTAINED_BYTES_MAX = 65_536
-/** The limit of a number that is written out, in characters. */
+/** The maximum length of a number without exponent, in characters. */
 const NUMBER_LENGTH_MAX = 1_000
 
-/** Reads one parameter of the list, such as `attributes.price[gte]` and `10` (reference: Product filters). */
+/** Reads a parameter of the list, such as `attributes.price[gte]` with `10` (reference: Product filters). */
 export function readFilter(name: string, value: string): FilterVerdict {
   if (value.includes('\0') || name.includes('\0')) return { verdict: 'refused', problem: FIELD_TEXTS.nulCharacter }
   if (name === 'q') return readSearch(value)
@@ -52,12 +52,12 @@ export function readFilter(name: string, value: string): FilterVerdict {
   return read === undefined ? { verdict: 'refused', problem: FIELD_TEXTS.unknownOperator } : read(path, value)
 }
 
-/** Parameters of the list that a misspelt name may mean. The list has further parameters for its pages. */
+/** Known parameters to suggest for a misspelled name. The list has other parameters for its pages. */
 const FILTERS = ['sort', 'sku', 'contains'] as const
-/** An attribute whose name needs no quotes. Comparing a longer name would take long. */
+/** An attribute whose name needs no quotes. Comparing longer names would take too long. */
 const PLAIN_NAME = /^(?!attributes$)[\w-]{1,64}$/
 
-/** An unknown parameter is a misspelt one, or an attribute without its prefix. */
+/** Returns the problem of an unknown parameter: a misspelled name, or an attribute without its prefix. */
 function refuseUnknown(name: string): string {
   if (!PLAIN_NAME.test(name)) return VALUE_TEXTS.unknown
   const meant = findSuggestion(name, FILTERS)
@@ -96,8 +96,8 @@ function isTooLongForSku(value: string): boolean {
 const wrongCount: FilterVerdict = { verdict: 'refused', problem: FIELD_TEXTS.wrongCount({ max: VALUES_MAX }) }
 
 /**
- * Splits a comma list. As in CSV, a part in double quotes may hold commas, and quotes that are written twice. The part keeps
- * its outer quotes, because they distinguish a text from a number. Undefined for no part, and for too many.
+ * Splits a comma-separated list. As in CSV, a part in double quotes may contain commas and doubled quotes. The part keeps its
+ * outer quotes, which distinguish text from a number. Returns `undefined` if there are no parts or too many.
  */
 function splitList(text: string): readonly string[] | undefined {
   const values = text.match(/(?<=^|,)"(?:[^"]|"")*"(?=,|$)|[^,]+/g) ?? []
@@ -158,7 +158,7 @@ function oneOf(path: AttributePath, values: readonly string[]): FilterVerdict {
 
 const numberTooLong: FilterVerdict = { verdict: 'refused', problem: FIELD_TEXTS.longNumber }
 
-/** Compares a JSON number with numbers, and any other value with texts by code point. */
+/** Compares a JSON number with numbers, and any other value with strings by code point. */
 function compare(operator: '>' | '>=' | '<' | '<='): ReadOperator {
   return (path, value) => {
     const literal = isNumber(value) ? value : JSON.stringify(textOf(value))
@@ -170,7 +170,7 @@ function compare(operator: '>' | '>=' | '<' | '<='): ReadOperator {
   }
 }
 
-/** The JSON scalars that a value matches: the scalar that it reads as, and the text. In double quotes it is only text. */
+/** The JSON scalars that match a value: the parsed scalar and the string. In double quotes, only the string. */
 function scalarsOf(value: string): readonly string[] {
   const text = JSON.stringify(textOf(value))
   return isNumber(value) || /^(?:true|false|null)$/.test(value) ? [value, text] : [text]
@@ -192,14 +192,14 @@ function isNumberInBounds(literal: string): boolean {
   return !isNumber(literal) || numberSize(literal).length <= NUMBER_LENGTH_MAX
 }
 
-/** The keys that lead to a value inside the attributes, from the outermost on. */
+/** The keys of the path to a value in the attributes, outermost first. */
 export type AttributePath = readonly string[]
 
 const KEYS_MAX = 8
-/** A key in double quotes with the escapes of JSON, or a key without special characters. */
+/** A key in double quotes with JSON escapes, or a key without special characters. */
 const KEY = /(?:("(?:[^"\\]|\\.)*")|([^."[\]]+))(\.|$)/y
 
-/** Reads keys joined with dots, such as `dim.w` and `"a.b".c` (reference: Filter paths). Undefined for any other text. */
+/** Parses keys joined with dots, such as `dim.w` and `"a.b".c` (reference: Filter paths). Otherwise returns `undefined`. */
 export function parseAttributePath(text: string): AttributePath | undefined {
   const keys: string[] = []
   KEY.lastIndex = 0
@@ -221,17 +221,17 @@ function unquote(literal: string): string | undefined {
   }
 }
 
-/** The path as jsonpath. It leads through objects only, never into arrays. */
+/** The path as jsonpath. It only enters objects, never arrays. */
 export function toJsonPath(path: AttributePath): string {
   return `strict $${path.map((key) => `.${JSON.stringify(key)}`).join('')}`
 }
 
-/** The JSON of nested objects that hold `literal`, which is JSON, at the path. */
+/** The JSON of nested objects that contain `literal`, which is JSON, at the path. */
 export function nestJson(path: AttributePath, literal: string): string {
   return path.reduceRight((inner, key) => `{${JSON.stringify(key)}:${inner}}`, literal)
 }
 
-/** A path that equals another path or is the beginning of one, so that both cannot have values; undefined when there is none. */
+/** Returns a path that equals or begins another path, so that both cannot have values, or `undefined`. */
 export function findClash(paths: readonly AttributePath[]): AttributePath | undefined {
   return paths.find((path, at) =>
     paths.some((other, i) => i !== at && path.every((key, depth) => key === other[depth])),

@@ -18,7 +18,7 @@ beforeAll(async () => {
 })
 afterAll(() => inventory.close())
 
-/** The indexes that the plan of a page uses. */
+/** The indexes in the query plan of a page. */
 async function indexesOf(parameters: readonly (readonly [string, string])[], sort: ProductSort, after?: string[]) {
   const filters = parameters.flatMap(([name, value]) => {
     const read = readFilter(name, value)

@@ -4,9 +4,9 @@ import { ID_FORM, type Position, type PositionForm } from '../pagination/page.ts
 import type { ListedDetails } from './product.ts'
 import type { ProductFilter } from './product-filter.ts'
 
-/** Ties are ordered by id. */
+/** Equal values are sorted by id. */
 export const PRODUCT_SORTS = ['id', '-id', 'sku', '-sku', 'createdAt', '-createdAt', 'updatedAt', '-updatedAt'] as const
-/** A minus means descending order. */
+/** A minus sign means descending order. */
 export type ProductSort = (typeof PRODUCT_SORTS)[number]
 
 export interface ProductSelection {
@@ -15,17 +15,17 @@ export interface ProductSelection {
 }
 
 export const ATTRIBUTES_FORMS = ['short'] as const
-/** `short`: long attributes are omitted, and not read. */
+/** `short`: long attributes are omitted and not read. */
 export type AttributesForm = (typeof ATTRIBUTES_FORMS)[number] | 'whole'
 
-/** The longest attributes that a short list shows, in bytes of JSON text. */
+/** The maximum size of attributes in a short list, in bytes of JSON text. */
 const SHORT_BYTES_MAX = 4_096
 
 export interface ListedProduct extends ListedDetails {
   readonly position: Position
 }
 
-/** A value that lists are ordered by: the column that PostgreSQL compares, and the text in a cursor. */
+/** A value by which lists are sorted: the column that PostgreSQL compares, and the text in a cursor. */
 interface SortKey {
   readonly column: RawBuilder<unknown>
   readonly text: RawBuilder<string>
@@ -39,14 +39,14 @@ const idKey: SortKey = {
   form: ID_FORM,
   type: sql`bigint`,
 }
-/** A text without U+0000, because PostgreSQL refuses to compare with that. */
+/** A text without U+0000, which PostgreSQL refuses in comparisons. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: it is the character to refuse
 const skuKey: SortKey = { column: sql`sku`, text: sql`sku`, form: /^[^\u0000]+$/, type: sql`text` }
 
 function timeKey(column: RawBuilder<unknown>): SortKey {
   return {
     column,
-    // With microseconds, which a Date would drop.
+    // Include microseconds, which a `Date` would lose.
     text: sql`to_char(${column}, 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`,
     form: { test: isTime },
     type: sql`timestamptz`,
@@ -60,7 +60,7 @@ function isTime(text: string): boolean {
   return !Number.isNaN(time.getTime()) && time.toISOString().slice(0, -1) === text.slice(0, -4)
 }
 
-/** SKUs of live products are unique, so a list by SKU needs no id for ties. */
+/** The SKUs of live products are unique, so sorting by SKU needs no id. */
 const sortKeys: Readonly<Record<string, readonly SortKey[]>> = {
   id: [idKey],
   sku: [skuKey],
@@ -92,7 +92,7 @@ type ProductRow = Omit<ListedProduct, 'id' | 'attributesBytes'> & {
   readonly attributesBytes: number | null
 }
 
-/** The statement of a page. It is planned for its values, because the best index depends on how many rows a filter leaves. */
+/** The statement of a page. It is planned for its values, because the best index depends on the number of matching rows. */
 export function pageStatement(
   selection: ProductSelection,
   page: ProductPage,
@@ -127,12 +127,12 @@ function rowsOf({ filters, sort }: ProductSelection, { limit, after }: ProductPa
   return sql`FROM ${sql.table('products')} WHERE ${sql.join(conditions, sql` AND `)} ORDER BY ${orderOf(sort)} LIMIT ${limit}`
 }
 
-/** Live products that meet all filters. */
+/** The condition for live products that match all filters. */
 export function matchingCondition(filters: readonly ProductFilter[]): RawBuilder<SqlBool> {
   return sql`${sql.join([sql`deleted_at IS NULL`, ...filters.map(conditionOf)], sql` AND `)}`
 }
 
-/** A filter as a condition on a row of `products`. Each value of the client is bound. */
+/** Converts a filter to a condition on a row of `products`. The client's values are parameters. */
 function conditionOf(filter: ProductFilter): RawBuilder<SqlBool> {
   switch (filter.kind) {
     case 'sku':
@@ -140,27 +140,27 @@ function conditionOf(filter: ProductFilter): RawBuilder<SqlBool> {
     case 'sku-prefix':
       return sql`sku ^@ ${filter.prefix}`
     case 'contains': {
-      // The GIN index over attributes answers this form.
+      // The GIN index of the attributes supports this form.
       const found = sql<SqlBool>`attributes @> ANY(${filter.values}::jsonb[])`
       return filter.negated ? sql`NOT (${found})` : found
     }
     case 'one-of':
-      // Both conditions are equivalent. The GIN index answers the second one. When PostgreSQL examines rows one by one, the
-      // first one extracts the value once and looks it up in a hash table, instead of comparing the attributes with every
+      // Both conditions are equivalent. The GIN index supports the second condition. If PostgreSQL checks rows one by one, the
+      // first condition extracts the value once and looks it up in a hash table, instead of comparing the attributes with every
       // value.
       return sql`(jsonb_path_query_first(attributes, ${filter.jsonPath}::jsonpath, '{}', true) = ANY(${filter.literals}::jsonb[])
         AND attributes @> ANY(${filter.nested}::jsonb[]))`
     case 'predicate':
       return sql`attributes @@ ${filter.jsonPath}::jsonpath`
     case 'exists':
-      // A missing key on the way is an error in strict mode, and the result is null.
+      // In strict mode, a missing key in the path is an error, and the result is `NULL`.
       return sql`coalesce(attributes @? ${filter.jsonPath}::jsonpath, false) = ${filter.wanted}`
     case 'search':
       return searchCondition(filter.text)
   }
 }
 
-/** Every word occurs in the SKU or in values, the last one as the beginning of a word; or the SKU begins with the text. */
+/** All words occur in the SKU or in values, the last word as a prefix; or the SKU begins with the text. */
 function searchCondition(text: string): RawBuilder<SqlBool> {
   const words = text.split(/\s+/)
   const last = words.pop() ?? ''
@@ -180,7 +180,7 @@ function isDescending(sort: ProductSort): boolean {
   return sort.startsWith('-')
 }
 
-/** The live products of a page that meet all filters: at most `page.limit`, in the order of the selection. */
+/** The live products of a page that match all filters: at most `page.limit`, in the order of the selection. */
 export async function listSelectedProducts(
   db: Db,
   selection: ProductSelection,
@@ -196,7 +196,7 @@ export interface ProductPlace {
   readonly position: Position
 }
 
-/** The ids of the products of `listSelectedProducts`, so that a long page can read the products later. */
+/** The ids of the products that `listSelectedProducts` would return, so that a long page can read products later. */
 export async function listPlaces(db: Db, selection: ProductSelection, page: ProductPage): Promise<ProductPlace[]> {
   const { rows } = await sql<{ id: bigint; position: Position }>`
     SELECT id, ${positionOf(selection)} AS position ${rowsOf(selection, page)}`.execute(db)

@@ -9,10 +9,10 @@ import { readFilter, VALUES_MAX } from './product-filter.ts'
 import { ATTRIBUTES_FORMS, PRODUCT_SORTS, type ProductSelection } from './product-list-repository.ts'
 
 const FILTERS_MAX = 10
-/** The URL-encoded characters of all filters. `Link` repeats them twice, and many clients accept headers of 16 KiB at most. */
+/** The maximum length of all URL-encoded filters. `Link` repeats them twice, and many clients limit headers to 16 KiB. */
 const FILTERS_LENGTH_MAX = 6_000
 
-/** The start of any JSON. */
+/** Matches the start of any JSON text. */
 const JSON_START = String.raw`^[ \t\r\n]*(?:[\[{"0-9-]|true|false|null)`
 /** A text without U+0000, which PostgreSQL cannot store. */
 const STORABLE = String.raw`^[^\x00]*$`
@@ -28,7 +28,7 @@ export const IncludeKeywords = z.object({
 
 export type IncludeKeywords = z.output<typeof IncludeKeywords>
 
-/** The filters and the order of products. In addition, every `attributes.PATH` with or without an operator is a filter. */
+/** The filters and the order of products. Every `attributes.PATH`, with or without an operator, is also a filter. */
 export const FilterKeywords = z
   .object({
     sort: p
@@ -114,7 +114,7 @@ function lengthInUrl(parameters: readonly (readonly [string, unknown])[]): numbe
   return new URLSearchParams(texts).toString().length
 }
 
-/** A selection as one text, which does not depend on the order of its parameters. */
+/** Returns a selection as text, independent of the order of its parameters. */
 export function nameOfSelection({ sort, ...parameters }: FilterInput): string {
   const given = Object.entries(parameters).filter(([, value]) => value !== undefined)
   return JSON.stringify([sort, ...given.sort(([a], [b]) => (a < b ? -1 : 1))])

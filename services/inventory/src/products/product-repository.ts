@@ -9,7 +9,7 @@ import { runOnce } from '../idempotency/key-repository.ts'
 import type { NewProduct, Product, ProductDetails, VersionedProduct } from './product.ts'
 import { stockJson } from './product-list-repository.ts'
 
-/** The limit of a page on the read pool, in bytes of attributes, because reads of single products wait behind it. */
+/** The maximum size of a page on the read pool, in bytes of attributes, because other reads wait for it. */
 const SHORT_PAGE_BYTES = 262_144
 
 const attributesText = sql<string>`attributes::text`.as('attributes')
@@ -30,7 +30,7 @@ const detailsQuery = prepare('find_product_details', (p: { id: number }, db: Db)
     .where('deleted_at', 'is', null),
 )
 
-/** The attributes of all rows are null if their sum is too long. */
+/** The attributes of all rows are `NULL` if their total is too long. */
 const listQuery = prepare('list_products', (p: { afterId: number; limit: number }, db: Db) =>
   db
     .selectFrom((page) =>
@@ -60,13 +60,13 @@ function insertStatement({ sku, attributes }: NewProduct, db: Db) {
   return db.insertInto('products').values({ sku, attributes }).returning(['id', 'version'])
 }
 
-/** Undefined when there is none or it was deleted. */
+/** Returns `undefined` if the product does not exist or was deleted. */
 export async function findProduct(pools: Pools, id: number): Promise<VersionedProduct | undefined> {
   const row = await pools.read.first(findQuery, { id })
   return row && { id, ...row }
 }
 
-/** @throws Error when there is no such product */
+/** @throws Error if the product does not exist */
 export async function getProductId(db: Db, sku: string): Promise<number> {
   const row = await db
     .selectFrom('products')
@@ -78,7 +78,7 @@ export async function getProductId(db: Db, sku: string): Promise<number> {
   return Number(row.id)
 }
 
-/** A live product with the members of `include`, or undefined. */
+/** A live product with the members of `include`, or `undefined`. */
 export async function findProductDetails(pools: Pools, id: number): Promise<ProductDetails | undefined> {
   const row = await pools.read.first(detailsQuery, { id })
   if (!row) return undefined
@@ -86,7 +86,7 @@ export async function findProductDetails(pools: Pools, id: number): Promise<Prod
   return { id, ...rest, createdAt, updatedAt }
 }
 
-/** Live products with an id above `afterId`, by id, at most `limit`. Undefined when they are too long for the read pool. */
+/** Live products with an id above `afterId`, by id, at most `limit`. `undefined` if they are too long for the read pool. */
 export async function listProductsById(pools: Pools, afterId: number, limit: number): Promise<Product[] | undefined> {
   const rows = await pools.lagging.all(listQuery, { afterId, limit })
   const products: Product[] = []
@@ -102,7 +102,7 @@ export interface InsertedProduct {
   readonly version: number
 }
 
-/** Adds a product in one statement. Only the unique index decides whether its SKU is taken. */
+/** Adds a product in one statement. Only the unique index determines whether its SKU is taken. */
 export async function insertProduct(
   pools: Pools,
   names: Names,
@@ -111,7 +111,7 @@ export async function insertProduct(
   return catchDuplicate(names, pools.write.one(insertQuery, product).then(toInserted))
 }
 
-/** Adds a product once for an Idempotency-Key. @throws Error of the database, when the write has lost too many conflicts */
+/** Adds a product once for an Idempotency-Key. @throws a database error if the write has lost too many conflicts */
 export async function insertProductOnce(
   db: Db,
   names: Names,
@@ -124,8 +124,8 @@ export async function insertProductOnce(
 }
 
 /**
- * Adds the missing sample products from `first` to `last`. Resolves to how many were missing. The SKU and the attributes of a
- * sample product follow from its number.
+ * Adds the missing sample products from `first` to `last`. Resolves to the number of added products. The number of a sample
+ * product determines its SKU and attributes.
  */
 export async function insertSampleProducts(db: Db, first: number, last: number): Promise<bigint> {
   const { numAffectedRows = 0n } = await sql`
@@ -154,20 +154,20 @@ async function catchDuplicate<T>(names: Names, inserting: Promise<T>): Promise<T
   }
 }
 
-/** A change of a product; undefined keeps a member. */
+/** A change of a product. Members that are `undefined` stay unchanged. */
 export interface ProductChange {
   readonly id: number
-  /** The expected versions; undefined accepts any version. */
+  /** The expected versions. `undefined` accepts any version. */
   readonly versions: readonly number[] | undefined
   readonly sku?: string | undefined
   readonly attributes: string | undefined
-  /** Whether `attributes` replace the stored ones, or are a merge patch on them. */
+  /** Whether `attributes` replace the stored attributes or are a merge patch for them. */
   readonly mode: 'replace' | 'merge'
-  /** Limit of the merged attributes. */
+  /** The maximum size of the merged attributes, in bytes. */
   readonly bytesMax: number
 }
 
-/** A product after a change, and whether the change altered anything. */
+/** A product after a change. `changed` says whether the change had an effect. */
 export interface VersionedChange extends VersionedProduct {
   readonly changed: boolean
 }
@@ -207,7 +207,7 @@ const deleteQuery = prepare(
   SELECT * FROM ${sql.table('delete_product')}(${p.id}::bigint, ${p.versions}::integer[])`,
 )
 
-/** The version is compared under the lock of the row. */
+/** Compares the version while the row is locked. */
 export async function callChangeProduct(
   pools: Pools,
   names: Names,
@@ -224,7 +224,7 @@ export async function callChangeProduct(
   }
 }
 
-/** `stale`: the product has another version than the deletion expects. `in-stock`: some of it is still on hand. */
+/** `stale`: the version differs from the expected versions. `in-stock`: the product still has stock on hand. */
 export type DeleteProductVerdict = 'done' | 'not-found' | 'stale' | 'in-stock'
 
 /** Marks a live product as deleted, unless it has stock. */

@@ -9,11 +9,11 @@ import { scanJson } from '../json/scan-json.ts'
 export interface Product {
   readonly id: number
   readonly sku: string
-  /** JSON text of any value but null, as PostgreSQL prints it, with every digit of its numbers. */
+  /** JSON text of any value except `null`, as PostgreSQL prints it, with every digit of its numbers. */
   readonly attributes: string
 }
 
-/** A product with its version, which starts at 1 and grows by one with each change. */
+/** A product with its version, which starts at 1 and increases by one with each change. */
 export interface VersionedProduct extends Product {
   readonly version: number
 }
@@ -21,26 +21,26 @@ export interface VersionedProduct extends Product {
 export interface ProductDetails extends VersionedProduct {
   readonly createdAt: Date
   readonly updatedAt: Date
-  /** JSON text: the quantities on hand, reserved and available, summed over all locations. */
+  /** JSON text with the quantities on hand, reserved and available, summed over all locations. */
   readonly stock: string
 }
 
 /** A product of a list. A short list omits long attributes. */
 export interface ListedDetails extends Omit<ProductDetails, 'attributes'> {
-  /** JSON text as in `Product`. Null: they are longer than a short list shows. */
+  /** JSON text as in `Product`. `null` if it is too long for a short list. */
   readonly attributes: string | null
-  /** The length of omitted attributes, in bytes of JSON text. */
+  /** The length of omitted attributes as JSON text, in bytes. */
   readonly attributesBytes?: number
 }
 
 export interface NewProduct {
   readonly sku: string
-  /** JSON text that `checkAttributes` has accepted. */
+  /** JSON text that `checkAttributes` accepts. */
   readonly attributes: string
 }
 
 /**
- * @param found a product of a query, or the verdict of a SQL function
+ * @param found a product from a query, or the verdict of a SQL function
  * @param details further members of the error, such as the line of a batch
  * @returns `found`
  * @throws productNotFound
@@ -54,8 +54,8 @@ export function requireProduct<Found>(
 }
 
 /**
- * @param found the verdict of a change or deletion that expects certain versions
- * @throws productNotFound, or productChanged when the product has another version
+ * @param found the verdict of a change or deletion that requires certain versions
+ * @throws productNotFound, or productChanged if the product has another version
  */
 export function requireSameProduct<Found>(found: Found | 'not-found' | 'stale'): Found {
   const current = requireProduct(found)
@@ -63,13 +63,13 @@ export function requireSameProduct<Found>(found: Found | 'not-found' | 'stale'):
   return current
 }
 
-/** @throws duplicateSku when another product has the SKU */
+/** @throws duplicateSku if another product has the SKU */
 export function requireFreeSku<Written>(written: Written | 'duplicate-sku'): Written {
   if (written === 'duplicate-sku') throw duplicateSku()
   return written
 }
 
-/** How many products fit in a number of characters, if their attributes are as long as those of `products`: 1 to `max`. */
+/** Returns how many products like `products` (by their attributes) fit in a number of characters: 1 to `max`. */
 export function rowsThatFit(
   products: readonly Pick<ListedDetails, 'attributes'>[],
   { characters, max }: { readonly characters: number; readonly max: number },
@@ -101,7 +101,7 @@ export const ProductView = z
   })
   .meta({ id: 'Product' })
 
-/** In a short list `attributes` may be null. */
+/** In a short list, `attributes` may be `null`. */
 export const ListedProductView = ProductView.extend({
   attributesBytes: z.int().min(1).optional().meta({
     description:
@@ -119,7 +119,7 @@ export const ProductCreatedView = z
   })
   .meta({ id: 'ProductCreated', examples: [{ id: 6, message: 'Product 6 was created.' }] })
 
-/** The attributes are text already. Parsing them would lose digits, and cost time. */
+/** The attributes are already text. Parsing would cost time and lose digits. */
 export function productJson(product: Product): string {
   return `{${commonMembers(product)}}`
 }
@@ -140,15 +140,15 @@ export function productCreatedJson(id: number): string {
   return `{"id":${id},"message":"Product ${id} was created."}`
 }
 
-/** In code points. */
+/** In Unicode code points. */
 export const SKU_LENGTH_MAX = 255
 
-/** The pattern of a SKU, for the API document: no control characters, and no white space at either end. */
+/** The pattern of a SKU for the OpenAPI document: no control characters, and no white space at either end. */
 export const SKU_PATTERN = String.raw`^[^\s\x00-\x1f\x7f-\x9f]([^\x00-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f])?$`
 
 /**
- * Why a text is not a SKU, for the client; undefined for a SKU (reference: SKU). The length is counted in code points, as
- * PostgreSQL counts it.
+ * Returns why text is not a SKU, or `undefined` for a valid SKU (reference: SKU). The length is counted in code points, as in
+ * PostgreSQL.
  */
 export function findSkuProblem(sku: string): string | undefined {
   if (sku === '') return FIELD_TEXTS.empty
@@ -162,16 +162,16 @@ export function findSkuProblem(sku: string): string | undefined {
   return undefined
 }
 
-/** JSON text that can be stored as attributes, or a reason for the client. */
+/** JSON text that can be stored as attributes, or the reason for a refusal. */
 type AttributesVerdict =
   | { readonly verdict: 'accepted'; readonly text: string }
   | { readonly verdict: 'refused'; readonly reason: string }
 
-/** Levels of nested objects and arrays (reference: Attributes). */
+/** The maximum depth of nested objects and arrays (reference: Attributes). */
 export const ATTRIBUTES_DEPTH_MAX = 32
-/** Keys of all levels together (reference: Attributes). */
+/** The maximum number of keys on all levels together (reference: Attributes). */
 export const ATTRIBUTES_KEYS_MAX = 1_000
-/** PostgreSQL keeps at most this many digits after the point. */
+/** The maximum number of digits after the decimal point in PostgreSQL. */
 const FRACTION_DIGITS_MAX = 16_383
 
 /**
@@ -186,9 +186,9 @@ export function storableAttributes(attributes: string | JsonText, bytesMax: numb
 }
 
 /**
- * Checks the JSON text of attributes. PostgreSQL gets the text unchanged, so every number keeps its digits. JavaScript never
- * computes with the numbers.
- * @param bytesMax limit of the text, and of the text with all numbers written out: PostgreSQL prints `1e60000` in full
+ * Checks the JSON text of attributes. PostgreSQL gets the text unchanged, and JavaScript never computes with its numbers, so
+ * every number keeps its digits.
+ * @param bytesMax limit of the text, also after all numbers are written out, because PostgreSQL prints `1e60000` in full
  */
 export function checkAttributes(text: string, bytesMax: number): AttributesVerdict {
   if (Buffer.byteLength(text) > bytesMax) return refused(FIELD_TEXTS.tooManyBytes({ max: bytesMax }))
@@ -210,7 +210,7 @@ function refused(reason: string): AttributesVerdict {
   return { verdict: 'refused', reason }
 }
 
-/** Undefined when the text is not JSON. */
+/** Returns `undefined` if the text is not JSON. */
 function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)

@@ -3,7 +3,7 @@ import { startInventory, type TestInventory } from '../../test/inventory-app.ts'
 import { operatorHeaders, testOperators } from '../../test/operators.ts'
 
 const [ONE, TWO] = ['192.0.2.1', '192.0.2.2']
-/** Connections for writes, and how many of them one client gets. */
+/** The number of connections for writes, and the share of one client. */
 const [POOL, EACH] = [4, 3]
 let inventory: TestInventory
 beforeAll(async () => {
@@ -19,7 +19,7 @@ beforeAll(async () => {
 afterAll(() => inventory.close())
 
 const place = { productId: 1, locationId: 1, quantity: 1 }
-/** Counts waiting locks, because pg_stat_activity does not change within a database transaction. */
+/** Count waiting locks. pg_stat_activity does not change within a database transaction. */
 const countWaiting = () =>
   inventory.query(`SELECT count(DISTINCT pid)::int AS count FROM pg_locks JOIN pg_database ON oid = database
     WHERE datname = current_database() AND NOT granted`)

@@ -1,65 +1,61 @@
 import { FairGate, type FairGateOptions } from '@trestle/common/capacity/fair-gate.ts'
 import { serverBusy, serviceUnavailable } from '../errors.ts'
 
-// The concurrency limits of clients (reference: Concurrency limits). The connections of the process and exports follow some of them.
+// The concurrency limits of clients (reference: Concurrency limits). They determine some numbers of connections.
 
-/**
- * How long a write waits for a request with the same Idempotency-Key: the timeout of `claim_key`. It waits as long for its
- * slot.
- */
+/** How long a write waits for a request with the same Idempotency-Key (the timeout of `claim_key`), and for its slot. */
 export const KEY_WAIT_MS = 5_000
-/** A batch of an import waits this long for its slot, and for locks that other imports hold. */
+/** How long a batch of an import waits for its slot, and for locks of other imports. */
 export const TRANSFER_WAIT_MS = 60_000
-/** How long a read of a list or of an export waits for its slot. */
+/** How long a read of a list or an export waits for its slot. */
 export const READ_WAIT_MS = 10_000
-/** Statements of lists that run at a time, in all and for one client. */
+/** Concurrent statements of lists, in total and per client. */
 export const LISTS = { slots: 4, each: 2 } as const
-/** Exports that read the database at a time, in all and for one client. */
+/** Exports that read the database concurrently, in total and per client. */
 export const EXPORT_READS = { slots: 3, each: 1 } as const
-/** Batches of imports that are stored at a time, in all and for one client. */
+/** Batches of imports that are stored concurrently, in total and per client. */
 const IMPORT_BATCHES = { slots: 4, each: 2 } as const
-/** The connections of imports and exports: one for each slot, and one that stores an atomic import as a whole. */
+/** Connections of imports and exports: one per slot, and one that stores an atomic import as a whole. */
 export const TRANSFER_CONNECTIONS: number = EXPORT_READS.slots + IMPORT_BATCHES.slots + 1
 
-/** The share of the connections for writes that products get, and the share of either kind that one client gets. */
+/** The share of write connections for products, and the largest share of one client in each kind of write. */
 const WRITE_SHARE = 0.75
-/** The changes of one operator at a time: many movements of one product would keep its reservations waiting. */
+/** Concurrent changes of one operator. More movements of one product would delay its reservations. */
 const OPERATOR_WRITES = 2
-/** Requests that wait for slow clients, in all and of one client. */
+/** Requests that may wait for slow clients, in total and per client. */
 const LONG_PAGES = { all: 32, each: 16 } as const
 const IMPORTS = { all: 16, each: 8 } as const
 const EXPORTS = { all: 32, each: 16 } as const
 
-/** Concurrency limits of clients, and bounds of their open requests. */
+/** Concurrency limits of clients, and limits of their open requests. */
 export interface ConcurrencyLimits {
-  /** Changes of products. They may wait for an import, so they leave connections to stock. */
+  /** Changes of products. They may wait for an import, so connections for stock stay free. */
   readonly productWrites: FairGate
-  /** Changes of stock and locations. One client leaves connections to other clients. */
+  /** Changes of stock and locations. One client cannot use all connections. */
   readonly stockWrites: FairGate
-  /** Changes of operators, before the limit of their kind. */
+  /** Changes of operators. They also need a slot of their kind. */
   readonly operatorWrites: FairGate
-  /** Reads of lists: as many as there are connections for lists. */
+  /** Reads of lists, one per connection for lists. */
   readonly listReads: FairGate
-  /** Open long pages. Each may have a piece in memory. */
+  /** Open long pages. Each may have one part in memory. */
   readonly longPages: Slots
-  /** Open imports. Each may have a batch in memory. */
+  /** Open imports. Each may have one batch in memory. */
   readonly imports: Slots
-  /** Open exports. */
   readonly exports: Slots
 }
 
-/** The two gates at which imports wait, since an atomic import holds its connection for long. */
+/** The limits of imports. Atomic imports have their own, because each occupies its connection for a long time. */
 export interface ImportLimits {
-  /** Storing or staging a batch, or judging a dry run. */
+  /** Limits storing or staging a batch, and checking a dry run. */
   readonly batches: FairGate
-  /** Storing an atomic import as a whole. */
+  /** Limits storing an atomic import as a whole. */
   readonly wholeImports: FairGate
 }
 
-/** How long a request waits for its slot, in milliseconds. */
+/** How long requests wait for a slot, in milliseconds. */
 const PATIENCE = { writeMs: KEY_WAIT_MS, readMs: READ_WAIT_MS }
 
-/** Creates the concurrency limits of a process (reference: Concurrency limits). Writes share the pool of `poolSize` connections. */
+/** Creates the concurrency limits of a process (reference: Concurrency limits). Writes share `poolSize` connections. */
 export function createConcurrencyLimits(
   { database }: { readonly database: { readonly poolSize: number } },
   { writeMs, readMs }: typeof PATIENCE = PATIENCE,
@@ -77,18 +73,18 @@ export function createConcurrencyLimits(
   }
 }
 
-/** All writes of one client may wait for the same product or level, so the client leaves slots to other clients. */
+/** All writes of one client may wait for the same row, so some slots are reserved for other clients. */
 function openWrites(slots: number, patienceMs: number): FairGate {
   const each = Math.ceil(slots * WRITE_SHARE)
   return openGate({ slots: slots, each, patienceMs })
 }
 
-/** A gate that answers serviceUnavailable to a client who waits longer than its patience. */
+/** Creates a concurrency limit that answers serviceUnavailable to a client who has waited too long. */
 export function openGate(bounds: Omit<FairGateOptions, 'refuse'>): FairGate {
   return new FairGate({ ...bounds, refuse: ({ cause }) => serviceUnavailable({ cause }) })
 }
 
-/** Bounds how many requests of a kind are open at a time, in all and of one client. A request beyond that is refused at once. */
+/** Limits the open requests of a kind, in total and per client. Further requests are refused immediately. */
 export class Slots {
   #free: number
   readonly #each: number
@@ -99,7 +95,7 @@ export class Slots {
     this.#each = each
   }
 
-  /** Takes a slot until it is disposed of. @throws serverBusy when no slot is free, or the client has its share */
+  /** Takes a slot until it is disposed of. @throws serverBusy if no slot is free or the client has its share */
   take(client: string): Disposable {
     const taken = this.#taken.get(client) ?? 0
     if (this.#free === 0 || taken === this.#each) throw serverBusy()

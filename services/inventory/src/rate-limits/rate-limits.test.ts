@@ -25,7 +25,7 @@ const startConsole = async () => {
 }
 const get = ({ app }: TestReplica, remoteAddress: string, headers = {}) =>
   app.inject({ url: '/users/1', remoteAddress, headers })
-/** 200, or the whole refusal. */
+/** Returns 200 or the complete refusal. */
 const outcomeOf = async (answer: ReturnType<typeof get>) => {
   const { statusCode, json } = await answer
   return statusCode === 200 ? 200 : json()

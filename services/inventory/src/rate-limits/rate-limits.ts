@@ -4,22 +4,22 @@ import type { LimiterStoreSettings } from '@trestle/rate-limits/limiter-store.ts
 import type { InventoryTables } from '../database.ts'
 
 interface RateLimitsSettings extends LimiterStoreSettings {
-  /** 0 for no limit. */
+  /** 0 means no limit. */
   readonly requestsPerMinute: number
 }
 
-/** Limits the requests of a client in a window of a minute. */
+/** Limits a client's requests per minute. */
 export interface RateLimits {
-  /** Counts a request. Resolves to the whole seconds to wait if there were too many, otherwise to undefined. */
+  /** Counts a request. Resolves to the seconds to wait if there were too many, otherwise to `undefined`. */
   readonly consume: (address: string) => Promise<number | undefined>
-  /** @throws Error when the store does not answer */
+  /** @throws Error if the store does not answer */
   readonly check: () => Promise<void>
   readonly close: () => void
 }
 
 const MINUTE_SECONDS = 60
 
-/** Opens the configured limit (reference: Rate limit). Resolves to undefined for no limit. */
+/** Opens the configured limit (reference: Rate limit). Resolves to `undefined` if there is none. */
 export async function openRateLimits(
   settings: RateLimitsSettings,
   database: Pick<Database<InventoryTables>, 'db' | 'names'>,

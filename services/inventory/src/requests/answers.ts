@@ -2,14 +2,14 @@ import { createHash } from 'node:crypto'
 import { RawJson } from '@trestle/endpoints/endpoints.ts'
 import { z } from 'zod'
 
-/** The schema of `{ statusCode, data: […] }`, for the OpenAPI document. `listBody` writes such bodies. */
+/** Returns the schema of `{ statusCode, data: […] }` for the OpenAPI document. `listBody` writes such bodies. */
 export function listEnvelope<T extends z.ZodType>(
   record: T,
 ): z.ZodObject<{ statusCode: z.ZodLiteral<200>; data: z.ZodArray<T> }> {
   return z.object({ statusCode: z.literal(200), data: z.array(record) })
 }
 
-/** The schema of `{ statusCode, data: {…} }`. `recordBody` writes such bodies. */
+/** Returns the schema of `{ statusCode, data: {…} }`. `recordBody` writes such bodies. */
 export function recordEnvelope<T extends z.ZodType, const Status extends number>(
   record: T,
   status: Status,
@@ -22,8 +22,8 @@ export function listBody(records: readonly string[]): RawJson {
 }
 
 /**
- * The body of a list that is read as fast as its client takes it.
- * @param pieces records with commas between them; no piece is empty
+ * Returns the body of a list. It is read as fast as its client receives it.
+ * @param pieces records separated by commas. No piece may be empty
  */
 export function listStream(pieces: AsyncIterable<Uint8Array>): ReadableStream<Uint8Array> {
   return ReadableStream.from(writeList(pieces))
@@ -38,7 +38,7 @@ async function* writeList(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Uin
   yield Buffer.from(before === ',' ? ']}' : `${before}]}`)
 }
 
-/** The body `{ statusCode, data }` of one record, from its JSON text, which is not parsed again. */
+/** Returns the body `{ statusCode, data }` of a record from its JSON text, without parsing it. */
 export function recordBody(statusCode: number, record: string): RawJson {
   return new RawJson(`{"statusCode":${statusCode},"data":${record}}`)
 }
@@ -46,8 +46,8 @@ export function recordBody(statusCode: number, record: string): RawJson {
 const DIGEST_LENGTH = 22
 
 /**
- * The entity tag of a product, a strong validator (RFC 9110, section 8.8.3; reference: Entity tags). Stock and times do not
- * belong to the version, so an answer with them has a tag with a digest of the whole answer.
+ * Returns the entity tag of a product, a strong validator (RFC 9110, section 8.8.3; reference: Entity tags). Stock and times do
+ * not change the version, so answers with them have a tag with a digest of the whole answer.
  * @param shown JSON of the product with the members of `include`
  */
 export function productTag(id: number, version: number, shown?: string): string {
@@ -55,7 +55,7 @@ export function productTag(id: number, version: number, shown?: string): string 
   return `"p${id}-${version}-${createHash('sha256').update(shown).digest('base64url').slice(0, DIGEST_LENGTH)}"`
 }
 
-/** The entity tag of a location, from its id and version: a strong validator. */
+/** Returns the entity tag of a location, a strong validator, from its id and version. */
 export function locationTag(id: number, version: number): string {
   return `"l${id}-${version}"`
 }
@@ -67,16 +67,16 @@ export function levelTag(
   return `"s${productId}-${locationId}-${version}"`
 }
 
-/** Whether an `If-None-Match` header (`*`, or a list of tags) names `tag`, by weak comparison (RFC 9110, section 13.1.2). */
+/** Whether `If-None-Match` (`*` or a list of tags) contains `tag`, by weak comparison (RFC 9110, section 13.1.2). */
 export function namesTag(header: string, tag: string): boolean {
   if (header.trim() === '*') return true
   return header.split(',').some((item) => item.trim().replace(/^W\//, '') === tag)
 }
 
 /**
- * The versions of a product (`p`) or a location (`l`) in an `If-Match` header, by strong comparison (RFC 9110, section
- * 13.1.1). Weak tags and tags of other records name no version. Undefined for `*`, which every version matches. The digest in
- * a tag is not compared, because a change depends only on the version.
+ * Returns the versions of a product (`p`) or a location (`l`) in an `If-Match` header, by strong comparison (RFC 9110, section
+ * 13.1.1). Weak tags and tags of other records contain no version. Returns `undefined` for `*`, which matches every version. The
+ * digest in a tag is ignored, because a change depends only on the version.
  */
 export function matchedVersions(header: string, kind: 'p' | 'l', id: number): readonly number[] | undefined {
   if (header.trim() === '*') return undefined
@@ -86,11 +86,11 @@ export function matchedVersions(header: string, kind: 'p' | 'l', id: number): re
   })
 }
 
-/** The errors of every endpoint that queries the database, in addition to its own. */
+/** Errors of every endpoint that queries the database, in addition to its own errors. */
 export const outage = { 503: 'The database is away, too slow or too contended' } as const
 
-/** The errors of `outage`, and the errors of an endpoint that reads a body. */
+/** The errors of `outage`, plus those of endpoints that read a body. */
 export const withBody = { 408: 'The body took longer than 15 s to arrive', ...outage } as const
 
-/** The errors of `withBody`, and the errors of an endpoint that takes an Idempotency-Key. */
+/** The errors of `withBody`, plus those of endpoints that accept an Idempotency-Key. */
 export const idempotent = { 422: 'The Idempotency-Key was used for another request', ...withBody } as const

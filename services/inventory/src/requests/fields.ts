@@ -12,10 +12,10 @@ export const ReservationId = RecordId.meta({ description: 'The id of a reservati
 export const ImportId = RecordId.meta({ description: 'The id of an import' })
 
 const LENGTH_MAX = 255
-/** The pattern of a text for people, for the API document: some character that is no white space, and no U+0000. */
+/** The pattern of text for the OpenAPI document: no U+0000, and at least one character that is not white space. */
 export const TEXT_PATTERN = String.raw`^\s*[^\s\x00][^\x00]*$`
 
-/** A text for people that PostgreSQL can store. Its length is counted in code points, as PostgreSQL counts it. */
+/** Text that PostgreSQL can store. Its length is counted in code points, as in PostgreSQL. */
 export const FreeText = z
   .string({ error: ({ input }) => (input === undefined ? VALUE_TEXTS.required : FIELD_TEXTS.notString) })
   .meta({ minLength: 1, maxLength: LENGTH_MAX, pattern: TEXT_PATTERN })
@@ -32,7 +32,7 @@ function findTextProblem(text: string): string | undefined {
     : undefined
 }
 
-/** The API document states the default limit. */
+/** The default limit that the OpenAPI document states. */
 const LIMIT_MAX_DEFAULT = 500
 
 export const PageKeywords = z.object({

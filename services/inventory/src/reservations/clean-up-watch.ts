@@ -1,14 +1,14 @@
-/** Tracks whether clean-up works in this process, for its readiness. The time comes from `performance.now()`. */
+/** Tracks whether clean-up works in this process, for its readiness. Uses `performance.now()`. */
 export class CleanUpWatch {
   readonly #silentMsMax: number
   #aliveAtMs: number | undefined
 
-  /** @param silentMsMax after this many milliseconds without a sign of life, clean-up counts as stuck */
+  /** @param silentMsMax after this time in milliseconds without a sign of activity, clean-up counts as stuck */
   constructor(silentMsMax: number) {
     this.#silentMsMax = silentMsMax
   }
 
-  /** Records that clean-up has started, ended a run, or got an answer of the database. */
+  /** Records that clean-up has started, ended a run, or received an answer from the database. */
   rememberAlive(): void {
     this.#aliveAtMs = performance.now()
   }
@@ -18,8 +18,8 @@ export class CleanUpWatch {
   }
 
   /**
-   * For the readiness of the process. A failed run does not count, because the next may succeed.
-   * @throws Error when clean-up was not started, has stopped, or is stuck
+   * Checks clean-up for the readiness of the process. A failed run does not count, because the next may succeed.
+   * @throws Error if clean-up was not started, has stopped, or is stuck
    */
   check(): void {
     if (this.#aliveAtMs === undefined || performance.now() - this.#aliveAtMs > this.#silentMsMax)

@@ -32,7 +32,7 @@ afterAll(async () => {
   await stock.close()
 })
 
-/** A new product, with two empty levels. */
+/** Creates a product with two levels, the second one empty. */
 async function begin(onHand = 0): Promise<void> {
   ;[productId = 0] = await addProducts(stock, 1)
   ;[locationId = 0, otherLocationId = 0] = await addLocations(stock, 2)
@@ -55,7 +55,7 @@ const verdicts = (answers: readonly { verdict: string }[]) =>
   )
 
 const WAITING = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
-/** Waits until this many statements wait for a lock. */
+/** Waits until this number of statements wait for a lock. */
 const expectWaiting = (count = 1) => expect.poll(() => stock.query(WAITING)).toHaveLength(count)
 
 describe('parallel calls', () => {

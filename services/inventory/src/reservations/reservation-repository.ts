@@ -41,7 +41,7 @@ interface ReservationFilters {
   readonly reference?: string | undefined
 }
 
-/** Due, but not expired by clean-up yet. Such a reservation looks exactly like an expired one. */
+/** A condition: due, but not yet expired by clean-up. Such a reservation is shown like an expired one. */
 const IS_DUE = sql`(r.status = 'active' AND r.expires_at <= now())`
 const RESERVATION = sql`
   CASE WHEN ${IS_DUE} THEN (${sql.table('reservation_json')}(r)::jsonb || '{"status":"expired","remaining":0}')::json
@@ -61,17 +61,17 @@ const overdueQuery = prepare(
       FROM ${sql.table('reservations')} WHERE status = 'active'`,
 )
 
-/** For how many seconds the most overdue reservation has been due; 0 when none is. */
+/** Returns for how many seconds the most overdue reservation has been due, or 0 if none is due. */
 export async function findOverdueSeconds(pools: Pools): Promise<number> {
   return (await pools.read.one(overdueQuery, {})).seconds
 }
 
-/** A reservation of any status. Undefined: there is none. */
+/** Returns a reservation with any status, or `undefined` if it does not exist. */
 export async function findReservation(pools: Pools, id: number): Promise<Reservation | undefined> {
   return (await pools.read.first(findQuery, { id }))?.reservation
 }
 
-/** Reservations with an id above `after`, by id, at most `limit`. */
+/** Returns at most `limit` reservations with ids above `after`, sorted by id. */
 export async function listReservations(
   db: Db,
   { productId, locationId, status, reference }: ReservationFilters,
@@ -95,10 +95,7 @@ function hasStatus(status: ReservationStatus): RawBuilder<unknown> {
   return status === 'expired' ? sql`(r.status = 'expired' OR ${IS_DUE})` : sql`r.status = ${status}`
 }
 
-/**
- * Reserves stock in one call of the database. A repeated request with the same Idempotency-Key gets the reservation of the
- * first request.
- */
+/** Reserves stock in one database call. An idempotent request gets the reservation of the first request. */
 export function callReserve(
   pools: Pools,
   caller: Caller,
@@ -107,7 +104,7 @@ export function callReserve(
   return pools.write.one(reserveQuery, { ...callerColumns(caller), ...reservation })
 }
 
-/** Ships `quantity` of a reservation, or its remaining quantity. */
+/** Ships `quantity` of a reservation, or the remaining quantity if absent. */
 export function callCommitReservation(
   pools: Pools,
   caller: Caller,
@@ -116,7 +113,7 @@ export function callCommitReservation(
   return pools.write.one(commitQuery, { ...callerColumns(caller), ...commit })
 }
 
-/** Releases the remaining quantity of an active reservation. Resolves to the status before the call. */
+/** Releases the remaining quantity of an active reservation. Resolves to its status before the call. */
 export async function callReleaseReservation(
   pools: Pools,
   actor: string | null,
@@ -125,7 +122,7 @@ export async function callReleaseReservation(
   return (await pools.write.one(releaseQuery, { actor, id })).before
 }
 
-/** Expires at most `limit` due reservations. Resolves to how many it expired. */
+/** Expires at most `limit` due reservations. Resolves to their number. */
 export async function callExpireReservations(pools: Pools, limit: number): Promise<number> {
   return (await pools.write.one(expireQuery, { limit })).expired
 }
@@ -136,12 +133,12 @@ interface ExpiryDeps {
 }
 
 const BATCH_ROWS = 100
-/** The limit of batches that a request waits for, however many reservations are due. */
+/** The maximum number of batches for which a request waits, however many reservations are due. */
 const BATCHES_MAX = 10
 
 /**
- * Takes stock. If there is too little, expires the due reservations and tries again, because reserved stock is free from
- * `expiresAt` on, and not only after the next clean-up (reference: Reservation expiry).
+ * Takes stock. If there is too little, expires the due reservations and tries again. Reserved stock is free from `expiresAt`, not
+ * only after the next clean-up (reference: Reservation expiry).
  */
 export async function retryAfterExpiry<Answer extends { readonly verdict: string }>(
   { pools, stockMetrics }: ExpiryDeps,
@@ -156,6 +153,6 @@ export async function retryAfterExpiry<Answer extends { readonly verdict: string
     if (count < BATCH_ROWS) break
   }
   if (expired > 0) stockMetrics.countReservation('expired', expired)
-  // Try again even if nothing was due: another request, or clean-up, may have given stock back since the first try.
+  // Try again even if nothing was due, because another request or clean-up may have released stock meanwhile.
   return takeStock()
 }

@@ -2,10 +2,10 @@ import { z } from 'zod'
 import { reservationCommitted, reservationExpired, reservationNotFound } from '../errors.ts'
 import { PLACE_NAMES, QuantityView } from '../stock/level.ts'
 
-/** The README of this folder has the diagram of its states. */
+/** The statuses. The README of this folder has a diagram of them. */
 export const RESERVATION_STATUSES = ['active', 'committed', 'released', 'expired'] as const
 
-/** `active` until its remaining quantity is 0 (reference: Reservation states). */
+/** `active` until the remaining quantity is 0 (reference: Reservation states). */
 export type ReservationStatus = (typeof RESERVATION_STATUSES)[number]
 
 export interface NewReservation {
@@ -16,21 +16,21 @@ export interface NewReservation {
   readonly reference?: string | undefined
 }
 
-/** @param found a reservation of a query, or the verdict of a SQL function @returns `found` @throws reservationNotFound */
+/** @param found a reservation, or the verdict of a SQL function @returns `found` @throws reservationNotFound */
 export function requireReservation<Found>(found: Found | 'not-found' | undefined): Found {
   if (found === undefined || found === 'not-found') throw reservationNotFound()
   return found
 }
 
 /**
- * Refuses to commit or release a reservation that ended otherwise.
- * @throws reservationCommitted or reservationExpired, by its status
+ * Refuses to commit or release a reservation that has already ended in another way.
+ * @throws reservationCommitted or reservationExpired, depending on its status
  */
 export function refuseEnded(status: 'committed' | 'expired'): never {
   throw status === 'committed' ? reservationCommitted() : reservationExpired()
 }
 
-/** A reservation in an answer, as the SQL function `reservation_json` makes it. */
+/** The JSON of a reservation, as the SQL function `reservation_json` returns it. */
 export const ReservationView = z
   .object({
     id: z.int().min(1).meta({ description: 'The id of the reservation' }),

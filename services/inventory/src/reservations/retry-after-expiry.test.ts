@@ -22,7 +22,7 @@ afterAll(async () => {
   await stock.close()
 })
 
-/** All stock of the level is reserved, by reservations that are due. */
+/** Creates a level whose stock is completely reserved by due reservations. */
 beforeEach(async () => {
   ;[productId = 0] = await addProducts(stock, 1)
   ;[locationId = 0] = await addLocations(stock, 1)

@@ -11,7 +11,7 @@ export interface StockMetrics {
   readonly countReservation: (status: ReservationStatus, count?: number) => void
 }
 
-/** Each series starts at 0, so that its first increment is visible. */
+/** Starts each series at 0, so that `increase()` includes the first increment. */
 export function createStockMetrics(meter: Metrics['meter']): StockMetrics {
   const movements = startAtZero(
     meter.createCounter('inventory_movements_total', { description: 'Movements of stock by type' }),
@@ -27,7 +27,7 @@ export function createStockMetrics(meter: Metrics['meter']): StockMetrics {
   }
 }
 
-/** Reports as `inventory_reservation_overdue_seconds` how long the most overdue reservation has been due. */
+/** Reports for how long the most overdue reservation has been due, as `inventory_reservation_overdue_seconds`. */
 export function observeOverdue(meter: Metrics['meter'], pools: Pools): void {
   const gauge = meter.createObservableGauge('inventory_reservation_overdue_seconds', {
     description: 'How long the most overdue reservation has kept its stock beyond its end',

@@ -27,7 +27,7 @@ afterAll(() => database.close())
 const PRODUCTS = 2
 const ABSENT = 9_007_199_254_740_991
 
-/** Mostly the first ones, by their number. The last location is inactive, and a number after the last one of a kind is unknown. */
+/** Numbers of objects, mostly of existing ones. The last location is inactive. A number after the last one is unknown. */
 const product = fc.oneof({ weight: 12, arbitrary: fc.nat({ max: PRODUCTS - 1 }) }, fc.constant(PRODUCTS))
 const location = fc.oneof({ weight: 12, arbitrary: fc.nat({ max: 1 }) }, fc.constantFrom(2, 3))
 const quantity = fc.oneof({ weight: 40, arbitrary: fc.integer({ min: 1, max: 12 }) }, fc.constant(QUANTITY_MAX))
@@ -75,7 +75,7 @@ const step = fc.oneof(
 )
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never
 
-/** Stock at the start, so that the first steps can take some. */
+/** Initial stock, so that the first steps can take some. */
 const INITIAL: Step = {
   kind: 'move',
   lines: [0, 1].map((number) => ({ type: 'receive', productId: number, locationId: number, quantity: 20 })),

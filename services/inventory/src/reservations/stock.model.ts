@@ -3,9 +3,9 @@ import { type MoveRefusal, QUANTITY_MAX, type ReserveRefusal } from '../stock/le
 import type { NewReservation, ReservationStatus } from './reservation.ts'
 import type { CommitRefusal } from './reservation-repository.ts'
 
-// The rules of stock in TypeScript: a model of the database functions.
+// The rules of stock in TypeScript: a model of the SQL functions.
 
-/** `remaining` is counted in units of stock. */
+/** `remaining` is in units of stock. */
 export interface ModelReservation {
   readonly productId: number
   readonly locationId: number
@@ -16,14 +16,14 @@ export interface ModelReservation {
 
 export interface Stock {
   readonly products: ReadonlySet<number>
-  /** Locations, and whether they take stock. */
+  /** Locations, with `true` if stock may come in. */
   readonly locations: ReadonlyMap<number, boolean>
-  /** The levels by `levelKey`. A missing level is zero. */
+  /** The levels by `levelKey`. A missing level has no stock. */
   readonly levels: ReadonlyMap<string, Quantities>
   readonly reservations: ReadonlyMap<number, ModelReservation>
 }
 
-/** The result of a function, with the same `quantity` and `line`. */
+/** The result of a SQL function, with the same `quantity` and `line`. */
 export type Outcome<Refusal> =
   | { readonly verdict: 'done'; readonly stock: Stock }
   | { readonly verdict: Refusal; readonly quantity?: number | undefined; readonly line?: number | undefined }
@@ -33,14 +33,14 @@ interface ModelPlace {
   readonly locationId: number
 }
 
-/** The key of a level in `Stock.levels`: product and location. */
+/** Returns the key of a level in `Stock.levels`: product and location. */
 export const levelKey = ({ productId, locationId }: ModelPlace): string => `${productId} at ${locationId}`
 
 function quantitiesAt({ levels }: Stock, place: ModelPlace): Quantities {
   return levels.get(levelKey(place)) ?? { onHand: 0, reserved: 0 }
 }
 
-/** Carries out the lines in their order, all or none. */
+/** Carries out all lines in order, or none of them. */
 export function moveStock(stock: Stock, lines: readonly MovementLine[]): Outcome<MoveRefusal> {
   let moved = stock
   for (const [line, each] of lines.entries()) {
@@ -69,22 +69,22 @@ function moveLine(stock: Stock, line: MovementLine): Outcome<MoveRefusal> {
   return changeLevel(left.stock, { ...from, locationId: toLocationId }, { onHand: -onHandDelta, reserved: 0 })
 }
 
-/** Model of `reserve`. The reservation gets the id from the database. */
+/** The model of `reserve`. The id comes from the database. */
 export function reserve(
   stock: Stock,
   id: number,
   { expiresInSeconds: _, quantity, ...place }: NewReservation,
 ): Outcome<ReserveRefusal> {
   const outcome = changeLevel(stock, place, { onHand: 0, reserved: quantity })
-  // TypeScript does not see that only a change on hand meets the other refusals: an inactive location or a limit.
+  // The cast is safe: only a change of the quantity on hand can have the other refusals.
   if (outcome.verdict !== 'done') return outcome as Outcome<ReserveRefusal>
   const { productId, locationId } = place
   return done(outcome.stock, id, { productId, locationId, remaining: quantity, status: 'active', isDue: false })
 }
 
 /**
- * Model of `commit`. Without a quantity, all of the remaining quantity is committed.
- * @throws Error when less stock is on hand than is reserved, which no request causes
+ * The model of `commit`. Without a quantity, commits the whole remaining quantity.
+ * @throws Error if less stock is on hand than reserved, which no request can cause
  */
 export function commit(stock: Stock, id: number, quantity: number | undefined): Outcome<CommitRefusal> {
   const reservation = stock.reservations.get(id)
@@ -100,8 +100,8 @@ export function commit(stock: Stock, id: number, quantity: number | undefined): 
 }
 
 /**
- * Releases the remaining quantity. Undefined when there is nothing to release.
- * @throws Error when less stock is on hand than is reserved, which no request causes
+ * Releases the remaining quantity. Returns `undefined` if there is nothing to release.
+ * @throws Error if less stock is on hand than reserved, which no request can cause
  */
 export function release(stock: Stock, id: number): Stock | undefined {
   return stock.reservations.get(id)?.isDue ? undefined : endReservation(stock, id, 'released')
@@ -112,7 +112,7 @@ export function expire(stock: Stock): Stock {
   return due.reduce((left, [id]) => endReservation(left, id, 'expired') ?? left, stock)
 }
 
-/** Makes a reservation due; the same stock for an unknown id. */
+/** Makes a reservation due. For an unknown id, returns the same stock. */
 export function passTime(stock: Stock, id: number): Stock {
   const reservation = stock.reservations.get(id)
   if (!reservation) return stock
@@ -126,7 +126,7 @@ function endReservation(stock: Stock, id: number, status: ReservationStatus): St
   return { ...back, reservations: new Map(back.reservations).set(id, { ...reservation, remaining: 0, status }) }
 }
 
-/** @throws Error when the reserved stock is not on hand, which a reservation guarantees */
+/** @throws Error if the reserved stock is not on hand, which a reservation rules out */
 function giveBack(stock: Stock, place: ModelPlace, deltas: Quantities): Stock {
   const outcome = changeLevel(stock, place, deltas)
   if (outcome.verdict !== 'done') throw new Error(`what is reserved is not there: ${outcome.verdict}`)
@@ -160,21 +160,21 @@ function findMissing({ products, locations }: Stock, { productId, locationId }: 
   return locations.has(locationId) ? undefined : 'location-not-found'
 }
 
-/** In units. `reserved` is a part of `onHand`. */
+/** In units. `reserved` is part of `onHand`. */
 export interface Quantities {
   readonly onHand: number
   readonly reserved: number
 }
 
-/** The level after a movement, or why it was refused. `available`: on hand less reserved. */
+/** The level after a movement, or the reason for a refusal. `available` is on hand less reserved. */
 export type AppliedMovement =
   | { readonly verdict: 'done'; readonly quantities: Quantities }
   | { readonly verdict: 'insufficient-stock'; readonly available: number }
   | { readonly verdict: 'above-limit' }
 
 /**
- * The model of the SQL function `apply_movement`, which changes a level (reference: Stock invariants). One rule prevents
- * overselling: the available quantity never falls below zero.
+ * The model of the SQL function `apply_movement`, which changes a level (reference: Stock invariants). Overselling is impossible,
+ * because the available quantity never falls below zero.
  */
 function applyMovement({ onHand, reserved }: Quantities, deltas: Quantities): AppliedMovement {
   const after = { onHand: onHand + deltas.onHand, reserved: reserved + deltas.reserved }

@@ -4,7 +4,7 @@ import { addLocations, addProducts, openStockDatabase, type StockDatabase } from
 import { findLevel, findLongProductStock, findProductStock, listLevels } from './level-repository.ts'
 
 const ABSENT = 2 ** 40
-/** One level more than the read pool reads. */
+/** One more than the read pool may read. */
 const MANY = 201
 
 let stock: StockDatabase

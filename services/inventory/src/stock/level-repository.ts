@@ -10,7 +10,7 @@ export interface LevelFilters {
   readonly productId?: number | undefined
   readonly locationId?: number | undefined
   readonly sku?: string | undefined
-  /** Less than this is available. */
+  /** Only levels with less available than this. */
   readonly below?: number | undefined
 }
 
@@ -19,7 +19,7 @@ interface Place {
   readonly locationId: number
 }
 
-/** `version` grows with each change of the level. It is 0 for a level that never had stock. */
+/** `version` increases with each change of the level. It is 0 for a level that never had stock. */
 interface PlaceRow {
   readonly has_product: boolean
   readonly has_location: boolean
@@ -33,7 +33,7 @@ export type FoundLevel =
   | 'product-not-found'
   | 'location-not-found'
 
-/** The limit of levels of a product on the read pool, because reads of single rows wait behind them. */
+/** The maximum number of levels that the read pool reads, because reads of single rows wait behind them. */
 const SHORT_LEVELS = 200
 
 const levelQuery = prepare(
@@ -71,7 +71,7 @@ function productStatement(productId: number, part: RawBuilder<unknown>): RawBuil
     GROUP BY p.id`
 }
 
-/** The level of a product at a location; all zero when there was never any stock. */
+/** Returns the level of a product at a location. All quantities are 0 if there was never any stock. */
 export async function findLevel(pools: Pools, place: Place): Promise<FoundLevel> {
   const { has_product, has_location, level, version } = await pools.read.one(levelQuery, place)
   if (!has_product) return 'product-not-found'
@@ -81,7 +81,7 @@ export async function findLevel(pools: Pools, place: Place): Promise<FoundLevel>
 
 const NO_STOCK = { onHand: 0, reserved: 0, available: 0, updatedAt: null } as const
 
-/** Undefined when the product does not exist. `long`: it has too many levels for the read pool. */
+/** Returns `undefined` if the product does not exist, and `long` if it has too many levels for the read pool. */
 export async function findProductStock(pools: Pools, productId: number): Promise<ProductStock | 'long' | undefined> {
   const row = await pools.read.first(productQuery, { productId })
   if (row === undefined) return undefined
@@ -89,7 +89,7 @@ export async function findProductStock(pools: Pools, productId: number): Promise
   return levels > SHORT_LEVELS ? 'long' : { productId, ...stock }
 }
 
-/** The stock of a product with any number of levels; undefined when no live product has the id. It does not use the read pool. */
+/** Returns the stock of a product with any number of levels, or `undefined`. Does not use the read pool. */
 export async function findLongProductStock(db: Db, productId: number): Promise<ProductStock | undefined> {
   const { rows } = await productStatement(productId, sql``).execute(db)
   const [row] = rows
@@ -98,13 +98,13 @@ export async function findLongProductStock(db: Db, productId: number): Promise<P
   return { productId, ...stock }
 }
 
-/** Levels by product and location, at most `limit`, that come after the position `after`. */
+/** Returns at most `limit` levels after the position `after`, by product and location. */
 export async function listLevels(
   db: Db,
   { productId, locationId, sku, below }: LevelFilters,
   { after, limit }: { readonly after: Position | undefined; readonly limit: number },
 ): Promise<Level[]> {
-  // Subqueries look up products and locations row by row. With a join, the planner would leave the order of the primary key.
+  // Use subqueries, because with a join the planner would not use the order of the primary key.
   const conditions = [
     sql`(SELECT p.deleted_at IS NULL FROM ${sql.table('products')} p WHERE p.id = l.product_id)`,
     sql`(SELECT c.deleted_at IS NULL FROM ${sql.table('locations')} c WHERE c.id = l.location_id)`,
@@ -123,7 +123,7 @@ export async function listLevels(
   return rows.map(({ level }) => level)
 }
 
-/** Ids of sample products above `after` that have no level at a location, by id, at most `limit`. */
+/** Returns at most `limit` ids above `after` of sample products without a level at a location. */
 export async function listSampleProductsWithoutLevel(
   db: Db,
   locationId: number,
@@ -152,7 +152,7 @@ export async function listSampleProductsWithoutLevel(
 
 export type NamedLevel = Level & PlaceNames
 
-/** Adds names to levels or movements. Deleted products and locations keep their names. */
+/** Adds names to levels or movements. Deleted products and locations still have their names. */
 export async function listNamed<Row extends Place>(db: Db, rows: readonly Row[]): Promise<(Row & PlaceNames)[]> {
   if (rows.length === 0) return []
   const products = await db
@@ -172,7 +172,7 @@ export async function listNamed<Row extends Place>(db: Db, rows: readonly Row[])
 
 const [levels, movements, reservations] = ['stock_levels', 'movements', 'reservations'].map((name) => sql.table(name))
 
-/** For each invariant of stock, a query of the rows that break it (reference: Stock invariants). */
+/** A query for each invariant of stock. It finds the rows that break the invariant (reference: Stock invariants). */
 const FAULTS: Readonly<Record<string, RawBuilder<unknown>>> = {
   'levels that are not the sum of their movements': sql`
     SELECT product_id, location_id FROM ${levels} l FULL JOIN (
@@ -206,8 +206,8 @@ const FAULTS: Readonly<Record<string, RawBuilder<unknown>>> = {
 }
 
 /**
- * Describes every broken invariant of stock; an empty list if there is none. Reads the whole ledger in one snapshot, so it
- * may run while stock moves.
+ * Describes every broken invariant of stock. The list is empty if there is none. Reads the whole ledger in one snapshot, so stock
+ * may move meanwhile.
  */
 export async function findStockFaults(db: Db): Promise<readonly string[]> {
   return db

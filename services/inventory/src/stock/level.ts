@@ -13,16 +13,15 @@ import { requireProduct } from '../products/product.ts'
 
 export const QUANTITY_MAX = 1_000_000_000_000
 
-/** A quantity as text, without leading zeros. */
+/** A quantity as text without leading zeros. */
 export const QUANTITY_FORM = /^(?:0|[1-9]\d{0,12})$/
 
-/** A level with less available than this runs low, where a request names no other limit. */
+/** A level with less available than this is low, unless a request gives another limit. */
 export const LOW_STOCK = 10
 
-/** Never below 0. */
 export const QuantityView = z.int().min(0).max(QUANTITY_MAX)
 
-/** A level in an answer. The SQL function `level_json` makes it. */
+/** The JSON of a level, as the SQL function `level_json` returns it. */
 export const LevelView = z
   .object({
     productId: z.int().min(1).meta({ description: 'The id of the product' }),
@@ -47,7 +46,7 @@ export const PLACE_NAMES = {
   location: z.string().max(64).optional().meta({ description: 'The code of the location. Present with include=names' }),
 }
 
-/** The SKU of a product, and the code of a location. */
+/** The SKU of a product and the code of a location. */
 export interface PlaceNames {
   readonly sku: string
   readonly location: string
@@ -55,7 +54,7 @@ export interface PlaceNames {
 
 export const ListedLevelView = LevelView.extend(PLACE_NAMES).meta({ id: 'ListedLevel' })
 
-/** The stock of a product: the sums over all locations, and the level of each. */
+/** The stock of a product: the sums over all locations, and each level. */
 export const ProductStockView = z
   .object({
     productId: z.int().min(1).meta({ description: 'The id of the product' }),
@@ -68,7 +67,7 @@ export const ProductStockView = z
 
 export type ProductStock = z.infer<typeof ProductStockView>
 
-/** The reasons of the SQL function to refuse a movement of stock. */
+/** The reasons for which the SQL function refuses a movement. */
 export type MoveRefusal =
   | 'product-not-found'
   | 'location-not-found'
@@ -77,15 +76,15 @@ export type MoveRefusal =
   | 'stale-quantity'
   | 'above-limit'
 
-/** The reasons of the SQL function to refuse a reservation. */
+/** The reasons for which the SQL function refuses a reservation. */
 export type ReserveRefusal = Extract<MoveRefusal, 'product-not-found' | 'location-not-found' | 'insufficient-stock'>
 
 /**
- * Refuses a request. `line` is null unless the request has several lines. Nothing was done, so `quantity` is the quantity before
- * the first line.
- * @throws productNotFound, locationNotFound, locationInactive, insufficientStock, staleQuantity or quantityAboveLimit, as the
- * verdict says; insufficientStockForLine or staleQuantityForLine for a later line, because the lines before it may have changed
- * the quantity; keyMismatch or keyRunning when the Idempotency-Key is refused
+ * Refuses a request. `line` is `null` unless the request has several lines. Nothing was changed, so `quantity` is the quantity
+ * before the first line.
+ * @throws productNotFound, locationNotFound, locationInactive, insufficientStock, staleQuantity or quantityAboveLimit, depending
+ * on the verdict; insufficientStockForLine or staleQuantityForLine for a later line, because earlier lines may have changed the
+ * quantity; keyMismatch or keyRunning if the Idempotency-Key is refused
  */
 export function refuseStock({ verdict, quantity, line }: Refused<MoveRefusal>): never {
   const details = line === null ? {} : { line }

@@ -17,7 +17,7 @@ type LocationDeps = ChangeDeps & { readonly names: Names }
 
 /**
  * Adds a location. Resolves to its id.
- * @throws duplicateCode when another location has the code, keyMismatch when the Idempotency-Key was used for another request,
+ * @throws duplicateCode if another location has the code, keyMismatch if the Idempotency-Key was used for another request,
  * keyRunning while its first request runs
  */
 export function createLocation(
@@ -35,9 +35,9 @@ export function createLocation(
 }
 
 /**
- * Changes a location. A change that alters nothing keeps the version.
- * @throws locationNotFound when there is none with the id, locationChanged when it has another version than
- * the change is based on, duplicateCode when another location has the code
+ * Changes a location. A change without effect keeps the version.
+ * @throws locationNotFound if it does not exist, locationChanged if it has another version than the change expects, duplicateCode
+ * if another location has the code
  */
 export function changeLocation(
   deps: LocationDeps,
@@ -52,8 +52,8 @@ export function changeLocation(
 
 /**
  * Deletes a location. Its row stays, because the ledger refers to it.
- * @throws locationNotFound when there is none with the id, locationChanged when it has another version than the deletion is based
- * on, locationHasStock while stock is on hand there
+ * @throws locationNotFound if it does not exist, locationChanged if it has another version than the deletion expects,
+ * locationHasStock while stock is on hand there
  */
 export function deleteLocation(
   deps: LocationDeps,

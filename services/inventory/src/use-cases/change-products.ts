@@ -34,9 +34,9 @@ export interface CreateProductInput extends Audited {
 }
 
 /**
- * Adds a product; with an Idempotency-Key once, however often the request comes.
- * @throws attributesInvalid for attributes that cannot be stored, duplicateSku when another product has the SKU, keyMismatch when
- * the Idempotency-Key was used for another request, keyRunning while its first request runs
+ * Adds a product. Requests with the same Idempotency-Key add it only once.
+ * @throws attributesInvalid if the attributes cannot be stored, duplicateSku if another product has the SKU, keyMismatch if the
+ * Idempotency-Key was used for another request, keyRunning while its first request runs
  */
 export function createProduct(
   deps: ProductDeps,
@@ -58,22 +58,22 @@ export function createProduct(
 
 export interface ChangeProductInput extends Audited {
   readonly id: number
-  /** The expected versions; undefined accepts any version. */
+  /** The expected versions. `undefined` accepts any version. */
   readonly versions: readonly number[] | undefined
   readonly sku?: string | undefined
   readonly attributes?: string | JsonText | undefined
-  /** Whether `attributes` replace the stored ones, or are a merge patch on them. */
+  /** Whether `attributes` replace the stored attributes or are a merge patch for them. */
   readonly mode: 'replace' | 'merge'
 }
 
 /**
- * Changes a product in one statement. A change that alters nothing keeps the version, and has no entry in the audit log.
+ * Changes a product in one statement. A change without effect keeps the version and adds no audit log entry.
  * @throws
- * - attributesInvalid for attributes that cannot be stored
- * - productNotFound when no live product has the id
- * - productChanged when the product has another version than the change is based on
- * - duplicateSku when another product has the SKU
- * - mergedToNull, mergedTooLarge, mergedTooDeep or mergedTooManyKeys for attributes that cannot be stored after a merge patch
+ * - attributesInvalid if the attributes cannot be stored
+ * - productNotFound if the product does not exist
+ * - productChanged if the product has another version than the change expects
+ * - duplicateSku if another product has the SKU
+ * - mergedToNull, mergedTooLarge, mergedTooDeep or mergedTooManyKeys if the attributes cannot be stored after a merge patch
  */
 export function changeProduct(
   deps: ProductDeps,
@@ -113,8 +113,8 @@ function refuseMerge(
 
 /**
  * Deletes a product. Its row stays, because the ledger refers to it.
- * @throws productNotFound when no live product has the id, productChanged when it has another version than the deletion is
- * based on, productInStock while some of it is on hand
+ * @throws productNotFound if it does not exist, productChanged if it has another version than the deletion expects,
+ * productInStock while stock of it is on hand
  */
 export function deleteProduct(
   deps: ChangeDeps & Pick<ProductDeps, 'names'>,

@@ -32,7 +32,7 @@ const depsWith = (pools: StockDatabase['pools'], cleanUpWatch: CleanUpWatch) => 
   logger: { info: log, warn: log },
 })
 const run = (pools = stock.pools) => cleanUp(depsWith(pools, new CleanUpWatch(60_000)))
-/** Starts the clean-up of a process. The test stops it when it ends, if not before. */
+/** Starts the clean-up of a process. It is stopped at the end of the test at the latest. */
 function startProcess(cleanUpWatch: CleanUpWatch, pools = stock.pools): () => Promise<void> {
   const stop = startCleanUp({ ...depsWith(pools, cleanUpWatch), meter, config: { cleanUpEveryMs: 20 } })
   stops.push(stop)
@@ -42,7 +42,7 @@ const reserve = () =>
   callReserve(stock.pools, NOBODY, { productId, locationId: 1, quantity: 1, expiresInSeconds: 3_600 })
 const reserved = async () => (await stock.query('SELECT reserved FROM inventory.stock_levels'))[0]?.reserved
 
-/** Adds imports that were last touched so long ago, each with a piece of its file. */
+/** Adds imports of a given age, each with a piece of its file. */
 async function addImports(rows: readonly (readonly [state: string, age: string])[]): Promise<void> {
   for (const [state, age] of rows) {
     await stock.query(

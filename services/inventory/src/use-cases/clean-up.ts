@@ -18,18 +18,17 @@ interface CleanUpDeps {
   readonly cleanUpWatch: Pick<CleanUpWatch, 'rememberAlive'>
 }
 
-/** Small, because a batch keeps the levels of its reservations locked. */
+/** Small, because a batch locks the levels of its reservations. */
 const BATCH_ROWS = 100
 /** Larger, because no other request needs these rows. */
 const IMPORT_BATCH_ROWS = 5_000
-/** Each may have a file of many mebibytes. */
+/** Small, because a file may have many mebibytes. */
 const BATCH_FILES = 10
 
 /**
- * Expires due reservations, deletes old Idempotency-Keys, old imports and the files of imports that broke off, and ends
- * imports that no process continues (reference: Clean-up). Any number of processes may do so at the same time: each batch
- * takes rows that no other process has. Finished work stays finished, so a run that ends early leaves the rest to the next
- * one. A second run finds nothing more to do.
+ * Expires due reservations, deletes old Idempotency-Keys, old imports and the files of interrupted imports, and ends imports that
+ * no process continues (reference: Clean-up). Several processes may run it at the same time, because each batch skips rows that
+ * another process has locked. If a run ends early, the next run does the rest. A second run finds nothing more to do.
  */
 export async function cleanUp(deps: CleanUpDeps): Promise<void> {
   const { pools, logger, stockMetrics, cleanUpWatch } = deps
@@ -56,8 +55,8 @@ interface RepeatedCleanUpDeps extends Omit<CleanUpDeps, 'outcomes'> {
 }
 
 /**
- * Cleans up after each pause of `cleanUpEveryMs`, by a timer, because inventory works on jobs only if there are operators.
- * @returns a function that stops the clean-up, after the current run
+ * Cleans up with a pause of `cleanUpEveryMs` between runs. Uses a timer, because inventory runs jobs only if there are operators.
+ * @returns a function that stops the clean-up after the current run
  */
 export function startCleanUp(deps: RepeatedCleanUpDeps): () => Promise<void> {
   const outcomes = deps.meter.createCounter('jobs_total', { description: 'Attempts of background jobs by outcome' })
@@ -78,12 +77,12 @@ async function repeatCleanUp(deps: CleanUpDeps, everyMs: number, signal: AbortSi
   }
 }
 
-/** Resolves to true after a time in milliseconds, or to false as soon as the signal is aborted. */
+/** Resolves to `true` after a time in milliseconds, or to `false` as soon as the signal is aborted. */
 function hasPassed(ms: number, signal: AbortSignal): Promise<boolean> {
   return setTimeout(ms, true, { signal }).catch(() => false)
 }
 
-/** A failed task is logged and counted, and the next run tries it again. */
+/** Runs a task. Logs and counts a failure. The next run tries the task again. */
 async function attemptTask(
   { outcomes, logger, cleanUpWatch }: Pick<CleanUpDeps, 'outcomes' | 'logger' | 'cleanUpWatch'>,
   task: string,
@@ -100,7 +99,7 @@ async function attemptTask(
   }
 }
 
-/** Processes batches until one is not full. Resolves to the number of all rows. */
+/** Processes batches until one is not full. Resolves to the total number of rows. */
 async function repeatWhileFull(
   processBatch: (limit: number) => Promise<number>,
   cleanUpWatch: Pick<CleanUpWatch, 'rememberAlive'>,

@@ -30,7 +30,7 @@ const importLines = (remoteAddress: string, ...lines: readonly object[]) => {
 const createProduct = (remoteAddress: string, payload: object) =>
   inventory.app.inject({ method: 'POST', url: '/products', remoteAddress, payload })
 
-/** The number of statements that wait for the lock of a product. */
+/** Returns the number of statements that wait for the lock of a product. */
 const waiting = async (application: string) =>
   (
     await inventory.query(
@@ -41,7 +41,7 @@ const waiting = async (application: string) =>
   ).length
 const polled = { timeout: 60_000 }
 
-/** Makes a product that stays locked until `holder` commits. */
+/** Creates a product that is locked until `holder` commits. */
 async function holdProduct(): Promise<number> {
   const { id } = (await createProduct(CLIENT, HELD)).json().data
   await holder.query('BEGIN')
@@ -106,7 +106,7 @@ describe('changes of a locked product', () => {
     const patch = (by: number) =>
       ({ method: 'PATCH', url: `/products/${id}`, payload: { attributes: { by } } }) as const
     const own = Array.from({ length: 20 }, (_, by) => inventory.app.inject({ ...patch(by), remoteAddress: CLIENT }))
-    // Of the 16 connections for writes 12 are for products, and 9 of these for one client.
+    // 12 of the 16 write connections are for products, and 9 of these are for one client.
     await expect.poll(() => waiting('inventory'), polled).toBe(9)
     const created = await createProduct(OTHER, { sku: 'FREE', attributes: '{}' })
     const free = { url: `/products/${created.json().data.id}`, remoteAddress: OTHER }

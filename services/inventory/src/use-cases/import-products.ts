@@ -29,31 +29,31 @@ import {
 } from '../imports/import-repository.ts'
 import type { ReadPlace } from '../imports/read-records.ts'
 
-/** The values of the parameter `mode`, which decides about a product whose SKU is taken (reference: Import). */
+/** The values of the parameter `mode`, for products whose SKU is taken (reference: Import). */
 export const IMPORT_MODES = ['insert', 'upsert', 'skip'] as const
-/** `insert`: a product whose SKU is taken fails. `upsert`: its attributes are replaced. `skip`: it is left out. */
+/** If a SKU is taken, `insert` fails, `upsert` replaces the attributes, and `skip` leaves the record out. */
 export type ImportMode = (typeof IMPORT_MODES)[number]
 
 export interface ImportProductsInput {
-  /** Grouped as they arrive. */
+  /** The records in groups, as they arrive. */
   readonly records: AsyncIterable<readonly ImportRecord[]>
   readonly mode: ImportMode
   readonly storing: Storing
   /** Identifies the client for its share of the slots. */
   readonly client: string
-  /** Aborted when the client leaves. Nothing is committed after that. */
+  /** Aborted when the client disconnects. Nothing is committed afterwards. */
   readonly signal: AbortSignal | undefined
-  /** The attempt of a job that imports the file. Undefined: no other attempt continues an import that breaks off. */
+  /** The attempt of a job. `undefined` if no later attempt would continue an interrupted import. */
   readonly attempt?: ImportAttempt
-  /** The report of earlier attempts. The import continues after the records that it counts. */
+  /** The report of earlier attempts. The import continues after the records in it. */
   readonly before?: ImportReport | undefined
   /** The position of the reader of the records. */
   readonly place: ReadPlace
-  /** Called at the end of an import, even if the import breaks off. */
+  /** Called at the end of an import, even if the import was interrupted. */
   readonly onEnd?: (verdict: ImportOutcome['verdict'] | 'broken-off', report: ImportReport) => void
 }
 
-/** The progress of an import: how many records were received, or the error of a record by its line. */
+/** The progress of an import: the number of received records, or the error of a record with its line. */
 export type ImportEvent =
   | { readonly type: 'progress'; readonly received: number }
   | {
@@ -70,11 +70,11 @@ export interface ImportOutcome {
 }
 
 /**
- * Stores the products of a file in batches (reference: Import). At most one batch is in memory. A stored batch stays whatever
- * happens later. The batches of an atomic import and of a dry run wait in a table of their own until the file has ended, so no
+ * Stores the products of a file in batches (reference: Import). At most one batch is in memory. A stored batch remains even if a
+ * later one fails. The batches of an atomic import and of a dry run are kept in a separate table until the end of the file, so no
  * other request waits for the client.
- * @throws serviceUnavailable when the client gets no slot in time, or when an atomic import cannot be stored as a
- * whole, SupersededError when another attempt has claimed the import, and the error of the records
+ * @throws serviceUnavailable if the client gets no slot in time or an atomic import cannot be stored as a whole, SupersededError
+ * if another attempt has claimed the import, and the error of the records
  */
 export async function* importProducts(
   database: TransferDatabase,
@@ -118,7 +118,7 @@ async function* importStaged(
     return outcome
   }
   yield* storeRecords(input, tally, storeWithSlot(database, input, stage))
-  // A dry run need not wait for atomic imports. Neither does an import with a failed record, which stores nothing.
+  // Do not wait for atomic imports in a dry run, or after a failed record, because nothing is stored then.
   const isTrial = storing === 'nothing' || tally.failed > 0
   const endAttempt = async (trx: Trx, counts: StagedCounts) => {
     if (!attempt) return
@@ -142,12 +142,12 @@ async function* importStaged(
 
 const NONE: BatchOutcome = { received: 0, created: 0, updated: 0, skipped: 0, problems: [] }
 
-/** The counts that a whole file adds to the report at its end. Its records were received before. */
+/** Returns the counts that a whole file adds to the report at its end. Its records were counted when they arrived. */
 function wholeOutcome({ created, updated, skipped }: StagedCounts): BatchOutcome {
   return { ...NONE, created, updated, skipped }
 }
 
-/** Stores the records of a batch, all or none. @throws pg.DatabaseError when PostgreSQL refuses a value */
+/** Stores the records of a batch, or none of them. @throws pg.DatabaseError if PostgreSQL refuses a value */
 type StoreBatch = (batch: RecordBatch) => Promise<BatchOutcome>
 
 function storeAlone({ db }: Pick<TransferDatabase, 'db'>, { mode }: Pick<ImportProductsInput, 'mode'>): StoreBatch {
@@ -174,7 +174,7 @@ function storeWithReport(
     )
 }
 
-/** Stores a batch in a slot of its client, unless the client has left. A waiting batch holds no connection. */
+/** Stores a batch in a slot of its client, unless the client has disconnected. A waiting batch uses no connection. */
 function storeWithSlot(
   { batches, until }: TransferDatabase,
   { client, signal }: ImportProductsInput,
@@ -187,7 +187,7 @@ function storeWithSlot(
   }
 }
 
-/** Stores the records batch by batch, and reports the problems of each batch after it. */
+/** Stores the records in batches, and reports the problems after each batch. */
 async function* storeRecords(
   { records }: ImportProductsInput,
   tally: ImportTally,
@@ -230,7 +230,7 @@ function* eventsOf(problems: readonly RecordProblem[]): Generator<ImportEvent> {
   }
 }
 
-/** The outcome of a batch, by the verdicts on its products. A staged product waits for the end of the file. */
+/** Returns the outcome of a batch. A staged product counts only at the end of the file. */
 function judgeBatch(
   { products, problems }: RecordBatch,
   verdicts: readonly (ImportVerdict | 'staged')[],

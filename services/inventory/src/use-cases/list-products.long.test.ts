@@ -7,11 +7,11 @@ import { refusedBody } from '../../test/bodies.ts'
 import { startInventory, startReplica, type TestInventory, type TestReplica } from '../../test/inventory-app.ts'
 
 const PRODUCTS = 300
-/** 250 such products exceed the buffers of a connection, so their page waits for its client. */
+/** A page of 250 such products exceeds the buffers of a connection, so it waits for its client. */
 const FILLER = 'x'.repeat(60_000)
 const WAITING = `SELECT count(*)::int AS count FROM pg_stat_activity
   WHERE datname = current_database() AND wait_event_type = 'Lock'`
-/** The long page with the fewest bytes. It takes a slot like any other. */
+/** The smallest long page. It occupies a slot like any other. */
 const SMALLEST = '/products?limit=51'
 const OTHER = '192.0.2.1'
 const BUSY = refusedBody(
@@ -32,7 +32,7 @@ beforeAll(async () => {
 })
 afterAll(() => inventory.close())
 
-/** Starts a replica for one test, which may hold all slots of long pages. */
+/** Starts a separate replica, because the test may occupy all slots of long pages. */
 async function startOwn(): Promise<TestReplica> {
   const own = await startReplica(inventory.databaseUrl)
   onTestFinished(own.close)
@@ -42,7 +42,7 @@ async function startOwn(): Promise<TestReplica> {
 
 const productJson = (n: number) => ({ id: n, sku: `P-${n}`, attributes: { n, filler: n > 50 ? FILLER : '' } })
 
-/** Requests a page and reads nothing of it. */
+/** Requests a page without reading it. */
 async function openPage(path: string, { app }: TestReplica = inventory): Promise<IncomingMessage> {
   const port = portOf(app.server)
   return new Promise((resolve, reject) => get({ port, path, agent: false }, resolve).once('error', reject))

@@ -18,31 +18,31 @@ import { nameOfSelection, type ProductListKeywords, readSelection } from '../pro
 import { findProduct, findProductDetails, listProductsById } from '../products/product-repository.ts'
 import type { ConcurrencyLimits } from '../rate-limits/concurrency-limits.ts'
 
-/** A page of at most 50 rows, and one further row that shows whether there is a next page. Longer pages are read in pieces. */
+/** A page of at most 50 rows, plus one row that shows whether a next page exists. Longer pages are read in pieces. */
 const SHORT_ROWS = 51
-/** The approximate number of characters in a piece of a long page. A product may have 64 KiB. */
+/** The approximate length of a piece of a long page, in characters. A product may have 64 KiB. */
 const PIECE_LENGTH = 65_536
-/** The number of rows of the first piece, and the maximum of a piece. */
+/** The number of rows of the first piece, and the maximum for later pieces. */
 const [FIRST_ROWS, PIECE_ROWS] = [20, 100]
 
 type ListDeps = Pick<Database<InventoryTables>, 'pools' | 'readLagging'> &
   Pick<ConcurrencyLimits, 'listReads' | 'longPages'> & { readonly config: PageLimits }
 
 export interface ListProductsInput {
-  /** The path of the list, to which its cursors are bound. */
+  /** The path of the list. Its cursors are valid only for this path. */
   readonly path: string
   readonly keywords: ProductListKeywords
   /** Identifies the client for its share of the slots. */
   readonly client: string
-  /** Aborted when the client leaves. */
+  /** Aborted when the client disconnects. */
   readonly signal: AbortSignal
 }
 
-/** A page of products. A short page is read at once, a long page as fast as its client takes it. */
+/** A page of products. A short page is read immediately, a long page as fast as its client receives it. */
 export type ListedProducts = {
-  /** The cursor of the next page; undefined on the last page. */
+  /** The cursor of the next page. `undefined` on the last page. */
   readonly next: string | undefined
-  /** How many products match, if the request asks for it. */
+  /** The number of matching products, if requested. */
   readonly total: number | undefined
 } & (
   | { readonly kind: 'short'; readonly records: readonly string[] }
@@ -58,7 +58,7 @@ interface ListRequest extends Pick<ListProductsInput, 'client' | 'signal'> {
   readonly cut: <T extends { readonly position: Position }>(found: readonly T[]) => Page<T>
 }
 
-/** Lists products (reference: Product filters, Long pages). @throws serverBusy for too many long pages */
+/** Lists products (reference: Product filters, Long pages). @throws serverBusy if too many long pages are open */
 export async function listProducts(deps: ListDeps, input: ListProductsInput): Promise<ListedProducts> {
   const request = readRequest(deps, input)
   const { selection, page, signal } = request
@@ -100,15 +100,15 @@ function readRequest({ config }: ListDeps, input: ListProductsInput): ListReques
   }
 }
 
-/** Lists of one client wait for each other, and not for the lists of other clients. */
+/** Runs a read in a slot, so that lists of a client wait only for lists of the same client. */
 function withListSlot<T>({ listReads }: ListDeps, { client }: ListRequest, read: () => Promise<T>): Promise<T> {
   return listReads.run(read, { client })
 }
 
 /**
- * The products of a short page. A plain page (by id, with whole attributes, without filters and `include`) is a prepared
- * statement on the read pool, among the reads of single products; it is undefined when it is too long for that. Any other
- * page is planned for its values.
+ * Returns the products of a short page. A plain page (by id, with whole attributes, without filters and `include`) runs as a
+ * prepared query on the read pool, like reads of single products. It is `undefined` if it is too long for this pool. Other pages
+ * are planned with their values.
  */
 async function findShortPage(
   deps: ListDeps,
@@ -126,7 +126,7 @@ async function findShortPage(
   return products.map((product) => ({ json: productDetailsJson(product, includes), position: product.position }))
 }
 
-/** Decides the rows of a long page at once. Their products are read in pieces, each on demand. */
+/** Selects the rows of a long page now. Their products are read later, piece by piece on demand. */
 async function openLongPage(deps: ListDeps, request: ListRequest) {
   const { selection, page, client, signal } = request
   const slot = deps.longPages.take(client)
@@ -144,7 +144,7 @@ async function openLongPage(deps: ListDeps, request: ListRequest) {
   }
 }
 
-/** Products as they are sent, with commas between them, and how many further products make a piece of the same size. */
+/** The JSON of products, separated by commas, and how many further products make a piece of the same size. */
 interface Piece {
   readonly bytes: Uint8Array
   readonly nextCount: number
@@ -163,8 +163,8 @@ async function* readPieces(
 }
 
 /**
- * Reads the products that still exist. Called once a slot is free: V8 moves an object that waits long to the old generation,
- * and would keep the rows in it until the next full collection.
+ * Reads the products that still exist. Call it only with a free slot. V8 moves objects that wait long to the old generation,
+ * which would keep the rows in memory until the next full garbage collection.
  */
 async function readPiece(
   { readLagging }: ListDeps,
@@ -187,7 +187,7 @@ interface ShownProduct {
   readonly version: number
 }
 
-/** A live product with the members of `include`. @throws productNotFound when no live product has the id */
+/** Returns a product with the members of `include`. @throws productNotFound if the product does not exist */
 export async function showProduct(
   { pools }: { readonly pools: Pools },
   { id, includes }: { readonly id: number; readonly includes: readonly Include[] },

@@ -13,17 +13,18 @@ import { type Level, type MoveRefusal, refuseStock } from '../stock/level.ts'
 import { findLevel, type NamedLevel } from '../stock/level-repository.ts'
 
 /**
- * Carries out the lines of a request, all or none (reference: Movements). Two requests cannot take the same stock, because
- * PostgreSQL checks each line under the lock of its level. Where too little is available, due reservations expire between two
- * tries, in transactions of their own, so that no request waits for their levels while a try waits for others.
+ * Carries out all lines of a request, or none (reference: Movements). Two requests cannot take the same stock, because PostgreSQL
+ * checks each line under the lock of its level. If too little is available, due reservations are expired before a second try.
+ * This runs in separate transactions, because otherwise requests would wait for their levels while the try waits for other
+ * levels.
  * @throws
- * - productNotFound or locationNotFound when a line names a product or a location that does not exist
- * - locationInactive when stock would come into an inactive location
- * - insufficientStock when less is available than leaves; insufficientStockForLine for a later line
- * - countBelowReserved when less is counted than is reserved
- * - staleQuantity when the quantity on hand is not the expected one; staleQuantityForLine for a later line
- * - quantityAboveLimit when more than 10^12 would be on hand
- * - keyMismatch when the Idempotency-Key was used for another request
+ * - productNotFound or locationNotFound if the product or location of a line does not exist
+ * - locationInactive if stock would come into an inactive location
+ * - insufficientStock if less is available than the line takes; insufficientStockForLine for a later line
+ * - countBelowReserved if less is counted than is reserved
+ * - staleQuantity if the quantity on hand is not the expected one; staleQuantityForLine for a later line
+ * - quantityAboveLimit if more than 10^12 would be on hand
+ * - keyMismatch if the Idempotency-Key was used for another request
  * - keyRunning while the first request of the key runs
  */
 export async function moveStock(
@@ -60,8 +61,8 @@ async function refuseLine(pools: Pools, lines: readonly MovementLine[], answer: 
 }
 
 /**
- * The quantity for the refusal of a later line. PostgreSQL refused the line after earlier lines, which are now undone, so the
- * quantity that it saw does not exist.
+ * Returns the quantity for the refusal of a later line. PostgreSQL refused it after earlier lines that are now undone, so the
+ * quantity in its answer does not exist.
  */
 async function readQuantityNow(
   pools: Pools,
@@ -81,34 +82,34 @@ async function readLevelNow(
   return typeof found === 'string' ? { onHand: 0, reserved: 0, available: 0 } : found.level
 }
 
-/** A movement of the stock of one product, by SKU and codes of locations. */
+/** A movement of one product's stock, by SKU and location codes. */
 export interface MoveStockByNameInput {
   readonly sku: string
-  /** The codes of the locations: one, or for a transfer the source and the destination. */
+  /** The location codes: one, or for a transfer the source and the destination. */
   readonly locations: readonly string[]
-  /** The line without its product and location. */
+  /** Returns the line for a product and location. */
   readonly toLine: (place: StockPlace) => MovementLine
 }
 
-/** Ids in place of names, the locations in the order of the codes. */
+/** The ids for the names. The locations are in the order of the codes. */
 export interface StockPlace {
   readonly productId: number
   readonly locationIds: readonly number[]
 }
 
-/** The movement that was written, and the level of each location after it, in the order of the codes. */
+/** The inserted movement, and the level of each location after it, in the order of the codes. */
 export interface StockMovedByName {
   readonly moved: MovedStock
   readonly levels: readonly NamedLevel[]
 }
 
-/** Only the service has metrics; a command has no counters. */
+/** Commands have no metrics. */
 const UNCOUNTED: StockMetrics = { countMovement: () => {}, countReservation: () => {} }
 const OPERATOR = 'operator'
 
 /**
- * Moves stock as POST /movements does, for an operator who knows products by their sku and locations by their code.
- * @throws Error when there is no such product or location, and as `moveStock` says productNotFound, locationNotFound,
+ * Moves stock like POST /movements, for an operator, by SKU and location codes.
+ * @throws Error if the product or a location does not exist, and of `moveStock`: productNotFound, locationNotFound,
  * locationInactive, insufficientStock, countBelowReserved, staleQuantity, quantityAboveLimit
  */
 export async function moveStockByName(

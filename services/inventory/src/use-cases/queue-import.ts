@@ -20,7 +20,7 @@ import { type ImportBounds, importLimits, readRecords } from '../imports/read-re
 import type { AuditedChange } from '../operators/operator-change.ts'
 import { type ChangeDeps, runAuditedChange } from '../operators/operator-change-repository.ts'
 
-/** The size of a piece of a file. A larger one would be in memory as a whole, several times over. */
+/** The size of a piece of a file. Several copies of a piece are in memory at the same time. */
 const PIECE_BYTES = 262_144
 
 interface QueueDeps extends ChangeDeps {
@@ -33,19 +33,19 @@ export interface QueueImportInput extends ImportOrder {
   readonly operator: Operator
   readonly key: string | undefined
   readonly bytes: AsyncIterable<Uint8Array>
-  /** Returns the caller of a request with this content. */
+  /** Returns the caller for a request with this content. */
   readonly toCaller: (content: object) => Caller
 }
 
 /**
- * Keeps the file of an import in the database while it arrives, and then sends the job that imports it, in the transaction of the
- * audit log. A file that no import could read is refused at once. The same file with the same Idempotency-Key is imported once.
+ * Stores the file of an import in the database while it arrives. Then sends the job that imports it, in the transaction of the
+ * audit log. An unreadable file is refused immediately. The same file with the same Idempotency-Key is imported once.
  * @throws
  * - the error of the bytes
- * - fileNotUtf8, fileTooLarge, recordTooLong, headerMissing, headerBroken, tooManyColumns, columnsUnknown,
- *   columnTwice, skuColumnMissing and attributesColumnMissing as `readRecords` throws them
- * - serviceUnavailable when no slot of the operator is free in time, or the file arrives so slowly that clean-up deletes it
- * - keyMismatch when the Idempotency-Key was used for another request
+ * - fileNotUtf8, fileTooLarge, recordTooLong, headerMissing, headerBroken, tooManyColumns, columnsUnknown, columnTwice,
+ *   skuColumnMissing and attributesColumnMissing from `readRecords`
+ * - serviceUnavailable if the operator gets no slot in time, or if the file arrives so slowly that clean-up deletes it
+ * - keyMismatch if the Idempotency-Key was used for another request
  * - keyRunning while the first request of the key runs
  */
 export async function queueImport(deps: QueueDeps, input: QueueImportInput): Promise<Answered<ReportedImport>> {
@@ -76,13 +76,13 @@ export async function queueImport(deps: QueueDeps, input: QueueImportInput): Pro
     if (answer.verdict === 'replayed') await discard()
     return answer
   } catch (error) {
-    // Clean-up deletes the file an hour later if this fails.
+    // If this fails, clean-up deletes the file an hour later.
     await discard().catch(() => {})
     throw error
   }
 }
 
-/** The outcome of a part of a file that is not judged yet. */
+/** Returns the outcome of records that have arrived but are not imported yet. */
 function arrivedOf(records: readonly ImportRecord[]): BatchOutcome {
   const received = records.reduce((sum, record) => sum + countLines(record), 0)
   return { received, created: 0, updated: 0, skipped: 0, problems: [] }
@@ -92,7 +92,7 @@ function arrivedOf(records: readonly ImportRecord[]): BatchOutcome {
 type KeepPiece = (at: number, piece: Uint8Array) => Promise<void>
 
 /**
- * Stores a file while it arrives, and reads it at the same time, so that an unreadable file is refused at once.
+ * Stores a file while it arrives and reads it at the same time, so that an unreadable file is refused immediately.
  * @returns the SHA-256 of the file in hexadecimal
  */
 async function keepFile(
@@ -109,7 +109,7 @@ async function keepFile(
   return hash.digest('hex')
 }
 
-/** Gathers bytes into pieces, and passes each piece on once it is stored. */
+/** Collects bytes into pieces, and yields each piece after it is stored. */
 async function* keepPieces(bytes: AsyncIterable<Uint8Array>, keep: KeepPiece): AsyncGenerator<Uint8Array, void> {
   let place = 0
   let gathered: Uint8Array[] = []
@@ -144,7 +144,7 @@ async function sendJob(
   return answer.body === null ? refuseKey(answer.verdict) : answer
 }
 
-/** The error for a file so slow that no whole piece arrived for an hour. Clean-up treated it as a file that broke off. */
+/** Returns the error for a file of which no complete piece arrived for an hour. Clean-up has deleted it as interrupted. */
 function arrivedTooSlowly(): HttpError {
   return serviceUnavailable({ cause: new Error('clean-up has deleted the file while it arrived') })
 }

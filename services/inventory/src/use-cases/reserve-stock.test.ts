@@ -33,7 +33,7 @@ beforeAll(async () => {
   stock = await openStockDatabase()
 })
 afterAll(() => stock.close())
-/** A product of which ten are on hand. */
+/** Creates a product with ten units on hand. */
 beforeEach(async () => {
   ;[productId = 0] = await addProducts(stock, 1)
   ;[locationId = 0] = await addLocations(stock, 1)
@@ -47,7 +47,7 @@ const stockMetrics = {
   countReservation: (status: string, count = 1) => void counted.push([status, count]),
 }
 
-/** Reserves four, unless `changes` say otherwise. @returns the answer, or what was thrown */
+/** Reserves four, unless `changes` say otherwise. @returns the answer, or the thrown error */
 const reserve = (changes: Partial<NewReservation> = {}, caller = NOBODY) =>
   reserveStock(
     { pools: stock.pools, stockMetrics },
@@ -59,7 +59,7 @@ const reserve = (changes: Partial<NewReservation> = {}, caller = NOBODY) =>
 const levels = () =>
   stock.query('SELECT on_hand, reserved FROM inventory.stock_levels WHERE product_id = $1', [productId])
 
-/** An answer with a reservation of which nothing is committed. */
+/** The expected answer with a reservation without commits. */
 const reserved = (
   quantity: number,
   { verdict = 'done', reference = null }: { verdict?: string; reference?: unknown } = {},
@@ -132,7 +132,7 @@ describe('commitReservation', () => {
     return body?.id ?? 0
   }
 
-  /** The reservation of four, as the answer shows it. */
+  /** The expected JSON of the reservation of four. */
   const reservationOf = (id: number, changes: object) => ({
     ...{ id, productId, locationId, quantity: 4, reference: null, expiresAt: anyTime, createdAt: anyTime },
     ...changes,

@@ -22,9 +22,9 @@ interface ReservationDeps {
 
 /**
  * Reserves available stock. No unit is reserved twice (reference: Reserve stock).
- * @throws productNotFound or locationNotFound when there is none, insufficientStock when less is available,
- * keyMismatch when the Idempotency-Key was used for another request, keyRunning while its first request runs.
- * `refuseStock` throws no other error here, because a reservation changes nothing on hand
+ * @throws productNotFound or locationNotFound if it does not exist, insufficientStock if less is available, keyMismatch if the
+ * Idempotency-Key was used for another request, keyRunning while its first request runs. `refuseStock` throws no other error
+ * here, because a reservation does not change the quantity on hand
  */
 export async function reserveStock(
   { pools, stockMetrics }: ReservationDeps,
@@ -36,7 +36,7 @@ export async function reserveStock(
   return answer
 }
 
-/** Undefined: the remaining quantity. */
+/** Without a quantity, the whole remaining quantity is committed. */
 interface CommitReservationInput {
   readonly caller: Caller
   readonly id: number
@@ -44,11 +44,11 @@ interface CommitReservationInput {
 }
 
 /**
- * Ships `quantity` of a reservation, or all that remains. A due reservation is never committed (reference: Reservation
- * states).
- * @throws reservationNotFound when there is none with the id, aboveRemaining when less remains than `quantity`,
- * reservationCommitted, reservationReleased or reservationExpired when it is over, keyMismatch when the Idempotency-Key was
- * used for another request, keyRunning while its first request runs
+ * Ships `quantity` of a reservation, or the whole remaining quantity. A due reservation cannot be committed (reference:
+ * Reservation states).
+ * @throws reservationNotFound if it does not exist, aboveRemaining if less remains than `quantity`, reservationCommitted,
+ * reservationReleased or reservationExpired if it has ended, keyMismatch if the Idempotency-Key was used for another request,
+ * keyRunning while its first request runs
  */
 export async function commitReservation(
   { pools, stockMetrics }: ReservationDeps,
@@ -80,9 +80,9 @@ function refuseCommit({ verdict, quantity }: Refused<CommitRefusal>): never {
 }
 
 /**
- * Releases the remaining quantity (reference: Reservation states). Resolves to false, and does nothing, if the reservation
- * was released before.
- * @throws reservationNotFound when there is none with the id, reservationCommitted or reservationExpired when it is over
+ * Releases the remaining quantity (reference: Reservation states). Resolves to `false` without a change if the reservation was
+ * already released.
+ * @throws reservationNotFound if it does not exist, reservationCommitted or reservationExpired if it has ended
  */
 export function releaseReservation(
   deps: ReservationDeps & ChangeDeps,

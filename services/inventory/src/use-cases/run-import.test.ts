@@ -35,7 +35,7 @@ afterAll(async () => {
 beforeEach(() => inventory.query('DELETE FROM inventory.products'))
 
 const operator = { actor: actorOf('admin'), key: 'desk', role: 'admin', address: '192.0.2.1' } as const
-/** Keeps a file that has arrived. */
+/** Stores a file that has arrived completely. */
 async function keepFile(file: string, total: number): Promise<number> {
   const order = { format: 'csv', mode: 'insert', storing: 'batches' } as const
   const id = await insertOperatorImport(deps.db, { operator, key: undefined }, order)
@@ -44,7 +44,7 @@ async function keepFile(file: string, total: number): Promise<number> {
   return id
 }
 
-/** Has the job of an import done. @param tried how many attempts it has had @returns its outcome */
+/** Runs the job of an import. @param tried the number of earlier attempts @returns the outcome */
 async function work(importId: number, tried = 0): Promise<unknown> {
   const job = sql.id('inventory_jobs', 'job')
   const id = await deps.db.transaction().execute(async (trx) => {
@@ -59,7 +59,7 @@ async function work(importId: number, tried = 0): Promise<unknown> {
   return read()
 }
 
-/** An import with its report, and how many pieces of its file are left. */
+/** Returns an import with its report and the number of remaining pieces of its file. */
 async function importOf(id: number): Promise<object> {
   const { state, processed, report, error } = (await findOperatorImport(deps.db, id)) ?? {}
   const pieces = await inventory.query('SELECT FROM inventory.import_pieces WHERE import_id = $1', [id])

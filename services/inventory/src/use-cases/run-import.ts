@@ -28,10 +28,9 @@ interface RunDeps {
 }
 
 /**
- * Imports the file of an operator, or continues an earlier attempt (console reference:
- * Imports of operators). The products and the report that counts them are written in the same transaction, so
- * no record is stored twice, and none is left out.
- * @returns `dropped` when the import has ended, is gone, or was claimed by another attempt
+ * Imports the file of an operator, or continues an earlier attempt (console reference: Imports of operators). Products and the
+ * report that counts them are written in the same transaction, so no record is stored twice or left out.
+ * @returns `dropped` if the import has ended, does not exist, or was claimed by another attempt
  * @throws the error of an attempt that may succeed later, such as serviceUnavailable
  */
 async function runImport(deps: RunDeps, { importId }: ImportJob, job: Pick<JobAttempt, 'attempt'>): Promise<Outcome> {
@@ -57,7 +56,7 @@ export async function startImports(deps: RunDeps & { readonly jobs: Pick<Jobs, '
 
 /**
  * Stores the records of a file that earlier attempts have not stored.
- * @returns the end of the import; `ended` when the transaction that has stored the whole file has ended the import too
+ * @returns the end of the import, or `ended` if the transaction that stored the whole file has already ended the import
  */
 async function storeRecords(
   deps: RunDeps,
@@ -68,7 +67,7 @@ async function storeRecords(
   const place = { line: 0 }
   const pieces = listImportPieces(transferDatabase.db, attempt.importId)
   const records = readRecords(pieces, format, importLimits(config), place)
-  // Nothing of an atomic import is stored yet, so its file is read from the beginning.
+  // Nothing of an atomic import is stored yet, so read its file from the beginning.
   const before = storing === 'batches' ? (report ?? undefined) : undefined
   let ended: ImportReport | undefined
   const onEnd = (_verdict: string, at: ImportReport) => {
@@ -83,7 +82,7 @@ async function storeRecords(
     const end = refusal ? failed(shownError(refusal)) : ({ state: 'done', error: null } as const)
     return { ...end, report: outcome.report }
   } catch (error) {
-    // The file itself is wrong, so another attempt would fail in the same way.
+    // The file itself is invalid, so another attempt would fail in the same way.
     if (error instanceof HttpError && error.isOfInput && ended !== undefined) {
       reportOutcome(deps, attempt, { verdict: 'broken-off', report: ended })
       return { ...failed(shownError(error)), report: ended }
@@ -92,7 +91,7 @@ async function storeRecords(
   }
 }
 
-/** Runs an import whose progress has no reader: the report in the database shows it. */
+/** Runs an import and ignores its progress events, because the report in the database shows the progress. */
 async function runToEnd(run: ReturnType<typeof importProducts>): Promise<ImportOutcome> {
   for (let step = await run.next(); ; step = await run.next()) if (step.done) return step.value
 }

@@ -8,10 +8,7 @@ import { listSampleProductsWithoutLevel } from '../stock/level-repository.ts'
 
 const BATCH_ROWS = 10_000
 
-/**
- * Adds the missing sample products from SAMPLE-00000001 to SAMPLE-<count>. They are the same on every run. Resolves to how
- * many were missing.
- */
+/** Adds the missing sample products from SAMPLE-00000001 to SAMPLE-<count>, the same in every run. Resolves to their number. */
 export async function seedProducts({ db }: { readonly db: Db }, count: number): Promise<bigint> {
   let added = 0n
   for (let first = 1; first <= count; first += BATCH_ROWS) {
@@ -30,7 +27,7 @@ export const SEED_LOCATION = 'MAIN'
 
 /**
  * Receives stock of each sample product without a level at the location MAIN. Resolves to the number of these products.
- * @throws Error when there is no location MAIN, or it is not active
+ * @throws Error if the location MAIN does not exist or is inactive
  */
 export async function seedStock({ db, pools }: SeedDeps, quantity: number): Promise<number> {
   const locationId = await getLocationId(db, SEED_LOCATION)

@@ -2,7 +2,7 @@ import { accepts } from '@trestle/endpoints/endpoints.ts'
 import { z } from 'zod'
 import { OpenController } from '../../plugins/inventory-controller.ts'
 
-/** The release of the library, by which the page names the script. */
+/** The version of the library in the script's URL. */
 const ScriptRelease = z.object({ v: z.string().optional() })
 
 /** The script of the page at /docs. */

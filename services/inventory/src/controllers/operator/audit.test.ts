@@ -29,7 +29,7 @@ const receive = (products: readonly number[], quantity: number) =>
   post('/movements', {
     lines: products.map((productId) => ({ type: 'receive', productId, locationId: 1, quantity })),
   })
-/** The keys of the changes, in the order of the answer. */
+/** Returns the idempotency keys of the changes, in the order of the answer. */
 const list = async (url: string) => {
   const answer = await guarded.app.inject({ url, headers: operatorHeaders('viewer') })
   const entries: readonly { readonly idempotencyKey: string }[] = expectBody(200, answer).data

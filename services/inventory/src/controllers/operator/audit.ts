@@ -6,7 +6,7 @@ import { OperatorController } from '../../plugins/inventory-controller.ts'
 import { listBody, listEnvelope, outage } from '../../requests/answers.ts'
 import { PageKeywords, ProductId } from '../../requests/fields.ts'
 
-/** The changes of operators (console reference: Routes of inventory). */
+/** Lists the changes of operators (console reference: Routes of inventory). */
 export class Default extends OperatorController {
   static override use = operatorGuardsFor({ GET: 'audit.read' })
 

@@ -17,7 +17,7 @@ const ListKeywords = PageKeywords.extend({
 })
 const PATH = '/operator/imports'
 
-/** Imports as jobs (console reference: Imports of operators). */
+/** Runs imports as jobs (console reference: Imports of operators). */
 export class Default extends OperatorController {
   static override use = operatorGuardsFor({ GET: 'imports.read', POST: 'products.import' })
 
@@ -61,11 +61,11 @@ export class Default extends OperatorController {
     return recordBody(202, JSON.stringify(body))
   }
 
-  /** Stores the file while it arrives, and queues its import. */
+  /** Stores the file as it arrives, and queues its import. */
   async #queue({ mode, atomic, dryRun }: z.output<typeof ImportKeywords>): ReturnType<typeof queueImport> {
     const { context } = this.application
     const toCaller = (content: object) => callerOf(this.request, PATH, content)
-    // Refuses a request without a key before its file has arrived.
+    // Refuses a request without a key before its file arrives.
     const key = toCaller({}).idempotentRequest?.key
     const { format, open } = checkImportBody(
       this.request,

@@ -12,7 +12,7 @@ const positionOf = ({ available, productId, locationId }: NamedLevel) => [availa
 
 const LISTING = { path: '/operator/low-stock', positionForms: [QUANTITY_FORM, ID_FORM, ID_FORM] } as const
 
-/** Levels that run low, the lowest first (console reference: Routes of inventory). */
+/** Lists low stock levels, lowest first (console reference: Routes of inventory). */
 export class Default extends OperatorController {
   static override use = operatorGuardsFor({ GET: 'stock.read' })
 

@@ -7,7 +7,7 @@ import { outage, recordBody, recordEnvelope } from '../../requests/answers.ts'
 
 const OperatorView = operatorView('The user of auth who acts, with their console role')
 
-/** The operator of the request (console reference: Who one is). */
+/** Shows the operator of the request (console reference: Who one is). */
 export class Default extends OperatorController {
   static override use = operatorGuardsFor({ GET: 'operators.identify' })
 

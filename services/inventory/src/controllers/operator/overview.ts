@@ -9,7 +9,7 @@ import { OperatorController } from '../../plugins/inventory-controller.ts'
 import { outage, recordBody, recordEnvelope } from '../../requests/answers.ts'
 import { LOW_STOCK, QUANTITY_MAX } from '../../stock/level.ts'
 
-/** Counts and health for the first page of a console (console reference: Routes of inventory). */
+/** Shows counts and health for a console's first page (console reference: Routes of inventory). */
 export class Default extends OperatorController {
   static override use = operatorGuardsFor({ GET: 'overview.read' })
 

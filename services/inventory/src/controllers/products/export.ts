@@ -14,7 +14,7 @@ import { outage } from '../../requests/answers.ts'
 
 const TYPES: Readonly<Record<ImportFormat, string>> = { csv: 'text/csv', ndjson: 'application/x-ndjson' }
 
-/** The matching products as a file. */
+/** Exports the matching products as a file. */
 export class Default extends InventoryController {
   static override use = guardsFor({ GET: 'products.read' })
 
@@ -67,7 +67,7 @@ export class Default extends InventoryController {
     yield* this.#logBytes(readAhead(exportProducts(transferDatabase, input), exportReading, this.client))
   }
 
-  /** Logs how many bytes were taken, also when the client leaves. */
+  /** Logs the number of bytes taken, even if the client disconnects. */
   async *#logBytes(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void> {
     let bytes = 0
     try {
@@ -88,8 +88,8 @@ export class Default extends InventoryController {
 }
 
 /**
- * The format of rows: JSON lines, or CSV with a column for each path of `flatten`.
- * @throws flattenInvalid for paths that cannot be columns, or that are given for JSON
+ * Returns the row format: JSON lines, or CSV with a column for each path of `flatten`.
+ * @throws flattenInvalid if paths cannot be columns, or if they are given for JSON
  */
 function readForm(
   format: ImportFormat,
@@ -101,7 +101,7 @@ function readForm(
   return { flatten, form: jsonLines }
 }
 
-/** @throws flattenInvalid for paths that cannot be columns of one file */
+/** @throws flattenInvalid if the paths cannot be columns of one file */
 function readFlatten(texts: readonly string[]): readonly AttributePath[] {
   const read = readColumnPaths(texts)
   switch (read.verdict) {

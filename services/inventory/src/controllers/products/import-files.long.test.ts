@@ -20,7 +20,7 @@ const post = (payload: string | Buffer, query = '', headers: Readonly<Record<str
     payload,
   })
 
-/** The whole answer of an import that has ended. */
+/** The complete answer of a finished import. */
 const reportBody = (counts: Parameters<typeof importReport>[0]) => ({ statusCode: 200, data: importReport(counts) })
 
 const stored = async () =>

@@ -27,7 +27,7 @@ const post = (payload: string | Buffer, query = '', headers: Readonly<Record<str
 const NDJSON = { 'content-type': 'application/x-ndjson' }
 const LINES = { accept: 'application/x-ndjson' }
 
-/** The whole answer of an import that has ended. */
+/** The complete answer of a finished import. */
 const reportBody = (counts: Parameters<typeof importReport>[0]) => ({ statusCode: 200, data: importReport(counts) })
 
 const stored = async () =>
@@ -276,7 +276,7 @@ describe('many rows', () => {
     )
   })
 
-  /** Sends a file, and the rest of it when the answer has begun. Resolves to the last line of the answer. */
+  /** Sends a file, and the rest of it after the answer has begun. Resolves to the last line of the answer. */
   const lastLineOf = async (first: string, getRest: () => Promise<string>, more = {}): Promise<unknown> => {
     const port = portOf(inventory.app.server)
     const headers = { 'content-type': 'text/csv', 'transfer-encoding': 'chunked', ...LINES, ...more }
@@ -374,7 +374,7 @@ describe('many rows', () => {
     })
     expect(begun).toEqual([200, '{"type":"progress","received":500}\n'])
     expect(await stored()).toHaveLength(500)
-    // The place is free again, so nine imports run one after the other. A client may have eight at once.
+    // The slot is free again. A client may have only eight at the same time, but nine imports run one after the other.
     for (let n = 0; n < 9; n++) expect((await post(rows(1), '?mode=skip')).statusCode).toBe(200)
   })
 })
@@ -419,7 +419,7 @@ it('200: frees its slot when the client leaves without reading', async () => {
     client.on('response', (response) => response.on('error', () => {}))
     client.end(`sku,attributes\n${'x\n'.repeat(300_000)}`)
     const [, response] = await once(replica.app.server, 'request')
-    // The server sends some megabytes of errors, and the client reads none of them.
+    // The server sends megabytes of errors, and the client reads none of them.
     await expect.poll(() => response.writableNeedDrain, { timeout: 60_000 }).toBe(true)
     const options = { method: 'POST', url: '/products/import', headers: NDJSON, payload: '' } as const
     const next = async () => (await replica.app.inject(options)).statusCode

@@ -19,10 +19,10 @@ const DESCRIPTION =
 the answer reports the progress in lines. The type of its last line is summary or fatal.`.replaceAll('\n', ' ')
 
 type ImportRun = AsyncGenerator<ImportEvent, ImportOutcome>
-/** Logs a fault. Returns the error that a client sees in its place. */
+/** Logs a fault. Returns the error for the client. */
 type LogFault = (thrown: unknown) => HttpError
 
-/** Adds or changes the products of a file. */
+/** Creates or changes the products of a file. */
 export class Default extends InventoryController {
   static override use = guardsFor({})
 
@@ -48,8 +48,8 @@ export class Default extends InventoryController {
   }
 
   /**
-   * Imports, and logs and counts the outcome. The generator takes the slot when it begins: if the client leaves before that,
-   * it never begins, and would keep its slot for ever.
+   * Runs an import, and logs and counts the outcome. It takes the slot only when the generator starts. If the client disconnects
+   * before that, the generator never starts, and could not free a slot.
    */
   async *#import(
     { format, open }: ImportBody,
@@ -74,7 +74,7 @@ export class Default extends InventoryController {
   }
 }
 
-/** Returns the report as the body of one answer. @throws importRefused when a record of an atomic import failed */
+/** Returns the report as the body of one answer. @throws importRefused if a record of an atomic import failed */
 async function answerAtEnd(run: ImportRun): Promise<RawJson> {
   for (let step = await run.next(); ; step = await run.next()) {
     if (!step.done) continue
@@ -85,8 +85,8 @@ async function answerAtEnd(run: ImportRun): Promise<RawJson> {
 }
 
 /**
- * Yields a line for each event, and a last line for the outcome. After the first bytes of the answer, only a line can report
- * a fault. When the client leaves between two lines, the loop ends the generator, and so the import.
+ * Yields a line for each event, and a last line for the outcome. After the first bytes of the answer, only a line can report a
+ * fault. If the client disconnects between two lines, the loop ends the generator, and so the import.
  */
 async function* answerOnTheWay(run: ImportRun, logFault: LogFault): AsyncGenerator<RawJson, void> {
   let hasBegun = false
@@ -101,18 +101,18 @@ async function* answerOnTheWay(run: ImportRun, logFault: LogFault): AsyncGenerat
   }
 }
 
-/** Every event of the import, then the line of the outcome. */
+/** Yields every event of the import, and then the line of the outcome. */
 async function* linesOf(run: ImportRun): AsyncGenerator<object, void> {
   yield lastLine(yield* run)
 }
 
-/** A summary, or the error of an import that stored nothing, with the report. */
+/** Returns a summary, or the error and report of an import that stored nothing. */
 function lastLine(outcome: ImportOutcome): object {
   const refusal = refusalOf(outcome)
   return refusal ? fatalLine(refusal) : { type: 'summary', ...outcome.report }
 }
 
-/** The error of an import that ended early, with the members of its report. */
+/** Returns the error of an import that ended early, with its report. */
 function fatalLine({ code: type, message: description, details }: HttpError): object {
   const report = typeof details.report === 'object' ? details.report : {}
   return { type: 'fatal', error: { type, description }, ...report }
