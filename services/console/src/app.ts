@@ -61,12 +61,11 @@ import { inviteRoutes } from './routes/users/invite.ts'
 import { newUserRoutes } from './routes/users/new.ts'
 import { usersRoutes } from './routes/users.ts'
 
-/** Several times as long as a call to a service may take. */
+/** Several times the timeout of a call to a service. */
 const HANDLER_TIMEOUT_MS = 30_000
 /**
- * No cache keeps a page, because a page shows data for one operator at one moment. No page of another origin loads an answer:
- * from another port of this host a browser would send the cookie, and the time until the answer would reveal the result of a
- * search.
+ * No cache may store a page, because it shows data for one operator at one moment. No page of another origin may load an answer.
+ * From another port of this host, a browser would send the cookie, and the response time would reveal the result of a search.
  */
 const ANSWER_HEADERS = {
   'cache-control': 'no-store',
@@ -85,7 +84,7 @@ export async function buildApp(deps: ConsoleDeps): Promise<Server> {
     requestIdPattern: /^[A-Za-z0-9._-]{1,64}$/,
     bodyLimit: FORM_BYTES_MAX,
     handlerTimeoutMs: HANDLER_TIMEOUT_MS,
-    // A file of products may take long to arrive. The timeout of handlers bounds all other requests.
+    // An upload of products may take long. The handler timeout limits all other requests.
     requestTimeoutMs: 0,
     trustedProxies: deps.config.trustedProxies,
     ignoreTrailingSlash: true,
@@ -93,7 +92,7 @@ export async function buildApp(deps: ConsoleDeps): Promise<Server> {
     brokenRequestHeaders: () => ANSWER_HEADERS,
   })
   app.decorate('deps', deps)
-  // Pages have no API document.
+  // The console has no OpenAPI document.
   app.decorate<DocumentPages | undefined>('documentPages', undefined)
   await deps.tracing.instrument(app)
   await app.register(httpTelemetry, { meter: deps.meter })
@@ -101,7 +100,7 @@ export async function buildApp(deps: ConsoleDeps): Promise<Server> {
     reply.headers(ANSWER_HEADERS)
     done()
   })
-  // Pages send only forms. Another site could send a body of another type, and the browser would not ask its user.
+  // Accept only forms. Another site could send some other types, such as text/plain, without a CORS preflight.
   app.removeAllContentTypeParsers()
   await app.register(formBody, { bodyLimit: FORM_BYTES_MAX, parser: parseForm })
   await app.register(healthRoutes)
@@ -155,10 +154,10 @@ async function operatorRoutes(app: Server): Promise<void> {
   await app.register(inventoryRoutes)
 }
 
-/** Reads a form. @throws requestMalformed for bytes that are not UTF-8. A form encodes a real U+FFFD */
+/** Reads a form. @throws requestMalformed if it is not UTF-8. A form encodes a real U+FFFD */
 function parseForm(text: string): ParsedUrlQuery {
   requireUtf8(text)
-  // The bytes of a body are bounded. A limit of its fields would omit the others, and the form would delete them.
+  // The body size is limited already. A limit of fields would drop fields, and the change would delete their values.
   return parse(text, '&', '=', { maxKeys: 0 })
 }
 

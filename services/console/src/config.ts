@@ -14,7 +14,7 @@ export interface ServiceAccess {
   readonly keys: RoleKeys
 }
 
-/** An undefined service has no pages. */
+/** An `undefined` service has no pages. */
 export interface ServiceAccesses {
   readonly auth: ServiceAccess
   readonly payments?: ServiceAccess
@@ -29,7 +29,7 @@ export interface ConsoleConfig {
   readonly trustedProxies: TrustedProxies
   readonly shutdownDelayMs: number
   readonly services: ServiceAccesses
-  /** The first encrypts cookies, all decrypt them. */
+  /** The first secret encrypts cookies, and all decrypt them. */
   readonly secrets: readonly Buffer[]
   readonly mfaRequired: boolean
   readonly telemetry: Omit<TelemetryConfig, 'docsEnabled'>
@@ -37,7 +37,7 @@ export interface ConsoleConfig {
   readonly warnings: readonly string[]
 }
 
-/** @param file further variables; by default none is read @throws ConfigError with every problem at once */
+/** @param file an env file with more variables. By default none is read @throws ConfigError with all problems */
 export function loadConsoleConfig(env: NodeJS.ProcessEnv, file?: EnvFile): ConsoleConfig {
   const values = loadConfig(settings, {
     prefix: PREFIX,

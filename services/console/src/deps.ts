@@ -14,7 +14,7 @@ import {
 } from './sessions/auth-session.ts'
 import { createSessionCipher, type SessionCipher } from './sessions/session-cipher.ts'
 
-/** `serve` builds them once. A test builds its own, and may replace members. */
+/** The dependencies. `serve` creates them once. A test creates its own and may replace members. */
 export interface ConsoleDeps {
   readonly config: ConsoleConfig
   readonly logger: ServiceLogger['logger']
@@ -26,19 +26,18 @@ export interface ConsoleDeps {
   readonly auth: AuthSessions
   readonly services: ServiceClient
   readonly operatorKeys: OperatorKeys
-  /** The only clock. */
   readonly now: () => Date
   /** Generates an Idempotency-Key for the forms of a page. */
   readonly generateIdempotencyKey: () => string
 }
 
-/** The dependencies of a serving process, and their end. */
+/** The dependencies of a serving process, and their `close`. */
 export interface ProcessDeps extends ConsoleDeps {
   readonly metrics: Metrics
   close(): Promise<void>
 }
 
-/** Calls no service before the first request. */
+/** Creates the dependencies. Calls no service before the first request. */
 export function createDeps(
   config: ConsoleConfig,
   { logger }: Pick<ServiceLogger, 'logger'>,
@@ -59,7 +58,7 @@ export function createDeps(
     meter: metrics.meter,
     metrics,
     tracing,
-    // No check: without a service the console stays ready, and only the pages of that service fail.
+    // No checks: if a service is unavailable, the console stays ready, and only the pages of that service fail.
     readiness: createReadiness({}),
     sessionCipher: createSessionCipher(config.secrets),
     accessTokens: createAccessTokens(authSessions, now),

@@ -2,7 +2,7 @@ import type { HttpError } from '@trestle/common/errors/define-error.ts'
 import type { ErrorVocabulary } from '@trestle/common/errors/error-handler.ts'
 import * as errors from './errors.ts'
 
-/** The errors of the console for the shared error handler. Pages show the same errors as HTML. */
+/** The console's errors for the shared error handler. Pages show the same errors as HTML. */
 export const errorVocabulary: ErrorVocabulary = {
   envelope: ({ code, message }) => ({ code, message }),
   invalid: () => errors.valuesInvalid(),
@@ -14,7 +14,7 @@ export const errorVocabulary: ErrorVocabulary = {
   busy,
   timedOut: busy,
   unexpected: (cause) => errors.consoleFailed({ cause }),
-  // The console has no database. An unavailable service is an error of its own.
+  // The console has no database. For unavailable services it has its own errors.
   isUnavailable: () => false,
 }
 

@@ -8,7 +8,7 @@ import * as errors from './errors.ts'
 
 let auth: RunningService
 let inventory: StubProvider
-/** The answer of inventory. Undefined: none. */
+/** The answer of inventory. If `undefined`, it does not answer. */
 let answer: StubAnswer | undefined
 let test: TestConsole
 let admin: TestBrowser
@@ -26,13 +26,13 @@ afterAll(async () => {
   await auth.stop()
 })
 
-/** Opens a page of inventory, which answers this. */
+/** Opens a page of inventory, which returns this answer. */
 const openWhile = (given: StubAnswer, path = '/locations') => {
   answer = given
   return admin.open(path)
 }
 
-/** Sends a body to a form, as no browser does. */
+/** Sends a body to a form in a way that no browser does. */
 async function send(url: string, type: string, payload: string) {
   const headers = { 'content-type': type, origin: test.origin }
   const cookies = Object.fromEntries(admin.cookies)
@@ -47,7 +47,7 @@ async function send(url: string, type: string, payload: string) {
   }
 }
 
-/** Has four pages of an operator wait for inventory, and opens a fifth, which gets no slot in ten seconds. */
+/** Makes four pages of an operator wait for inventory, and opens a fifth, which gets no slot in ten seconds. */
 async function openFifth(): Promise<SeenPage> {
   answer = undefined
   const busy = await test.signedIn('viewer')
@@ -57,7 +57,7 @@ async function openFifth(): Promise<SeenPage> {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
   try {
     const fifth = busy.open('/locations')
-    // Two clocks run once it waits: that of the answer as a whole, and that of its slot.
+    // A waiting page has two timers: one for the whole answer, and one for its slot.
     while (vi.getTimerCount() < 2) await new Promise((resolve) => setImmediate(resolve))
     await vi.advanceTimersByTimeAsync(10_000)
     return await fifth
@@ -75,7 +75,7 @@ interface ErrorCase {
   readonly text: string
 }
 
-/** The errors that take the place of a page. */
+/** Errors that are shown instead of a page. */
 const pages: Partial<Record<ErrorName, ErrorCase>> = {
   pageNotFound: {
     raise: () => admin.open('/nowhere'),
@@ -169,7 +169,7 @@ const pages: Partial<Record<ErrorName, ErrorCase>> = {
   },
 }
 
-/** The errors that a form shows in itself, by the tests that compare the page: its first sentence, where it has several. */
+/** Errors that a form shows, by the tests that compare the page. Of several sentences, only the first is given. */
 const forms: Partial<Record<ErrorName, readonly [message: string, test: string]>> = {
   amountInvalid: [errors.amountInvalid({ currency: 'EUR' }).message, 'routes/transactions.long.test.ts'],
   amountTooSmall: [errors.amountTooSmall({ zero: 'EUR 0.00' }).message, 'routes/transactions.long.test.ts'],

@@ -1,9 +1,9 @@
 import { defineError, type ErrorTemplate } from '@trestle/common/errors/define-error.ts'
 import type { Missing } from '@trestle/common/lifecycle/readiness.ts'
 
-// All errors that the console shows, as pages or as JSON. The messages of services are shown unchanged.
+// All errors that the console shows as pages or as JSON. Messages of services are shown unchanged.
 
-/** Seconds after which a client may send the request again. */
+/** Seconds after which a client may retry. */
 const RETRY = { 'retry-after': '1' }
 
 export const pageNotFound = defineError(404, 'page_not_found', 'There is no such page')
@@ -13,10 +13,10 @@ export const formRefused = defineError(
   'form_refused',
   'This form did not come from the console. Open the page again, at the address of the console',
 )
-/** No session, or one that has ended. Pages answer it with a redirect to the sign-in. */
+/** There is no session, or it has ended. Pages redirect to the sign-in. */
 export const notSignedIn = defineError(401, 'not_signed_in', 'Your session has ended. Sign in again')
 export const operatorForbidden = defineError(403, 'role_forbidden', 'Your role may not do this')
-/** The refusal of a role. `others`: the roles that may, such as `support and admin`. */
+/** Refuses a role. `others` lists the allowed roles, such as `support and admin`. */
 export const actionForbidden: ErrorTemplate<{ readonly role: string; readonly others: string }> = defineError(
   403,
   'role_forbidden',
@@ -51,7 +51,7 @@ export const consoleRefused: ErrorTemplate<{ readonly service: string }> = defin
   ({ service }) =>
     `${capitalize(service)} refuses the operator key of the console, or your sign-in. Its settings say why`,
 )
-/** The answer does not match the route: it comes from a proxy, or from another release. */
+/** The answer does not fit the route, because it comes from a proxy or from another release. */
 export const answerUnreadable: ErrorTemplate<{ readonly service: string }> = defineError(
   503,
   'answer_unreadable',
@@ -59,10 +59,7 @@ export const answerUnreadable: ErrorTemplate<{ readonly service: string }> = def
     `The console cannot read the answer of ${service}. Look between them for a proxy, or for another release`,
   RETRY,
 )
-/**
- * The texts of pages that show a form again: about its fields, about an attempt, or in place of a missing reason of a
- * service.
- */
+/** Texts of pages that show a form again: about fields, about an attempt, or instead of a reason from a service. */
 export const FORM_TEXTS = {
   nameless: 'A value has no name',
   twice: (name: string): string => `The name ${name} is there twice`,
@@ -79,13 +76,13 @@ export const amountInvalid: ErrorTemplate<{ readonly currency: string }> = defin
   'amount_invalid',
   ({ currency }) => `This is no amount in ${currency}`,
 )
-/** `zero`: with its currency, such as `EUR 0.00`. */
+/** @param zero with its currency, such as `EUR 0.00` */
 export const amountTooSmall: ErrorTemplate<{ readonly zero: string }> = defineError(
   422,
   'amount_too_small',
   ({ zero }) => `The amount must be above ${zero}`,
 )
-/** `most`: with its currency, such as `EUR 12.50`. */
+/** @param most with its currency, such as `EUR 12.50` */
 export const amountTooLarge: ErrorTemplate<{ readonly most: string }> = defineError(
   422,
   'amount_too_large',
@@ -96,7 +93,7 @@ export const percentInvalid = defineError(
   'percent_invalid',
   'This is no percentage from 0 to 100 with at most two decimals',
 )
-/** The text is no time by which a clock could advance. */
+/** The text is not a duration by which a clock can be advanced. */
 export const advanceInvalid = defineError(
   422,
   'advance_invalid',
@@ -108,13 +105,13 @@ export const answerLost = defineError(
   'answer_lost',
   'The service has not answered, so the outcome is unknown. Press the button again: the change is made at most once',
 )
-/** A form was sent again with other values, after an attempt that was made or has begun. */
+/** A form was sent again with other values after an attempt that has begun or succeeded. */
 export const formSpent = defineError(
   409,
   'form_spent',
   'This form was sent before with other values, which may have taken effect. Check the current state, and open the form again',
 )
-/** Another operator has changed a fact that the question of a change shows, such as a currency. */
+/** Another operator has changed a fact that the form shows, such as a currency. */
 export const formStale = defineError(
   409,
   'form_stale',
@@ -134,7 +131,7 @@ const checkFailed: ErrorTemplate<{ readonly check: string }> = defineError(
   RETRY,
 )
 
-/** Why the process should get no requests. */
+/** Returns the reason why the process should get no requests. */
 export function notReady(missing: Missing): ReturnType<typeof startingUp> {
   if ('check' in missing) return checkFailed(missing)
   return missing.state === 'starting' ? startingUp() : draining()

@@ -1,5 +1,5 @@
 interface JSON {
-  /** A value that `JSON.stringify` writes as this text (ECMAScript 2026). */
+  /** Returns a value that `JSON.stringify` writes as this text (ECMAScript 2026). */
   rawJSON(text: string): object
   isRawJSON(value: unknown): boolean
 }

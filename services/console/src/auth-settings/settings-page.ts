@@ -7,7 +7,7 @@ import { type Column, listCard, smallTable } from '../pages/list.ts'
 import { badge, card, copyableId, count, emptyState, factList, orDash, pageHead, tabs, time } from '../pages/parts.ts'
 import { answerWith } from '../service-calls/service-call.ts'
 
-/** It has no form: providers, hooks and limits are settings of the process of auth. */
+/** The page has no form, because providers, hooks and limits are settings of the auth process. */
 export function settingsPage(settings: AuthSettings): ConsolePage {
   return {
     title: 'Settings',
@@ -28,7 +28,7 @@ ${limitsCard(settings)}
 
 const stateBadge = ({ enabled }: { readonly enabled: boolean }) => (enabled ? badge('On', 'good') : badge('Off'))
 
-/** Providers whose names have other capital letters than the first. */
+/** Provider names with capitals other than the first letter. */
 const WRITTEN_NAMES: ReadonlyMap<string, string> = new Map([
   ['github', 'GitHub'],
   ['gitlab', 'GitLab'],
@@ -210,7 +210,7 @@ function keyColumns(viewer: Viewer): readonly Column<SigningKey>[] {
   ]
 }
 
-/** The settings of auth, without a secret (console reference: Settings of auth). */
+/** The settings of auth without secrets (console reference: Settings of auth). */
 export const AuthSettings = z.object({
   profile: z.string(),
   providers: z.array(z.looseObject({ name: z.string(), enabled: z.boolean(), client_id: z.string().optional() })),
@@ -227,7 +227,7 @@ export const AuthSettings = z.object({
   limits: z.array(z.looseObject({ name: z.string(), value: z.number().nullable(), per_seconds: z.number() })),
   mail: z.looseObject({ host: z.string().optional(), from: z.string().optional() }),
   sms: z.looseObject({ provider: z.string().optional() }),
-  /** Missing if auth is of an earlier release. */
+  /** Missing in earlier releases of auth. */
   warnings: z.array(z.string()).default([]),
 })
 export type AuthSettings = z.infer<typeof AuthSettings>
@@ -238,9 +238,9 @@ const SigningKey = z.looseObject({
   state: z.enum(['next', 'active', 'retired', 'over']),
   created_at: z.string(),
 })
-/** A key that signs access tokens, without its private half. */
+/** A signing key without its private part. */
 export type SigningKey = z.infer<typeof SigningKey>
-/** The newest key first. */
+/** Newest first. */
 export const SigningKeysView = z.object({ keys: z.array(SigningKey) })
 
 const SETTINGS_PATH = '/settings'

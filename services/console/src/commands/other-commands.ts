@@ -30,7 +30,7 @@ export function otherCommands({ load, process }: OtherCommandsOptions): CommandL
   return loaders
 }
 
-/** Checks everything that the console needs, and prints a line for each check. Resolves to false when a check fails. */
+/** Checks everything that the console needs and prints a line for each check. Resolves to `false` if a check fails. */
 async function doctor(load: () => ConsoleConfig, print: (line: string) => void): Promise<boolean> {
   const config = checkSettings(load, print)
   if (config === undefined) return false
@@ -42,10 +42,7 @@ async function doctor(load: () => ConsoleConfig, print: (line: string) => void):
   return runChecks(checks, config, print)
 }
 
-/**
- * Checks whether each service answers and has operator keys: it answers 401 to a request without a token, and 404 if it has
- * no keys.
- */
+/** Checks that a service answers and has operator keys. Without a token it answers 401, and without operator keys 404. */
 function serviceCheck(service: ServiceName, url: string): Check<ConsoleConfig> {
   return {
     name: service,

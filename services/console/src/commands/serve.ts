@@ -7,7 +7,7 @@ import type { ConsoleConfig } from '../config.ts'
 import { createDeps } from '../deps.ts'
 import { VERSION } from '../version.ts'
 
-/** @throws the error of a failed start, once it is logged */
+/** @throws the error of a failed start, after it is logged */
 export async function serve(config: ConsoleConfig, process: NodeJS.Process): Promise<void> {
   const log = createLogger({ level: config.telemetry.logLevel })
   await startLogged(log, config, () => start(config, log, process))

@@ -15,7 +15,7 @@ import type { z } from 'zod'
 
 export const PREFIX = 'CONSOLE_'
 
-/** A role without a key cannot use that service. */
+/** The operator keys by role. A role without a key cannot use the service. */
 export type RoleKeys = ReadonlyMap<OperatorRole, string>
 
 const processSettings = group('Address and process', {
@@ -81,7 +81,7 @@ export const settings = {
   ...observationSettings,
 } as const
 
-/** `role:key,…`, each role at most once. */
+/** A setting `role:key,…`. Each role may occur once. */
 function roleKeys(): Setting<RoleKeys> & z.ZodType<RoleKeys, string> {
   const problem =
     'must be role:key,… with roles viewer, support and admin, each at most once, and keys of 32 or more characters of base64url'
@@ -95,7 +95,7 @@ function roleKeys(): Setting<RoleKeys> & z.ZodType<RoleKeys, string> {
   })
 }
 
-/** Secrets of 32 bytes or more as base64, joined by commas. */
+/** A setting with secrets of at least 32 bytes in base64, separated by commas. */
 function secretList(): z.ZodType<readonly Buffer[], string> {
   const one = secretBytes(SECRET_BYTES)
   const problem = 'must be base64 of at least 32 bytes; several are joined by commas'

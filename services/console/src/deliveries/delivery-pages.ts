@@ -18,7 +18,7 @@ import {
 import type { Listed } from '../service-calls/operator-calls.ts'
 import { transactionPath } from '../transactions/transaction-view.ts'
 
-/** In the order in which a delivery passes through them. */
+/** The statuses in the order of a delivery's life. */
 export const DELIVERY_STATUSES = ['waiting', 'sending', 'retrying', 'delivered', 'cancelled', 'failed'] as const
 
 const Delivery = z.looseObject({
@@ -32,7 +32,7 @@ const Delivery = z.looseObject({
   created: z.string(),
   error: z.string().optional(),
 })
-/** An event on its way to a webhook (console reference: Routes of payments). */
+/** A delivery of an event to a webhook (console reference: Routes of payments). */
 type Delivery = z.infer<typeof Delivery>
 export const DeliveriesView = z.object({ deliveries: z.array(Delivery) })
 
@@ -61,12 +61,12 @@ const PaymentEvent = z.union([
   z.looseObject({ data: z.looseObject({ fraud: About }) }).transform(({ data }) => data.fraud.transactionId),
 ])
 
-/** The transaction of an event, of its dispute or of its fraud alert. Undefined: none. */
+/** Returns the transaction of an event, a dispute or a fraud alert, or `undefined` if there is none. */
 export function transactionIdOf({ event }: Pick<ShownDelivery, 'event'>): string | undefined {
   return PaymentEvent.safeParse(event).data
 }
 
-/** Explanations of codes of Node.js for operators, who do not run the webhook. */
+/** Explanations of Node.js error codes for operators, who do not run the webhook. */
 const ERROR_WORDS: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'The connection was refused: nothing listens at the address',
   ECONNRESET: 'The connection was cut before there was an answer',
@@ -82,7 +82,7 @@ const ERROR_WORDS: Readonly<Record<string, string>> = {
   ERR_TLS_CERT_ALTNAME_INVALID: 'The certificate is of another name than the address',
 }
 
-/** Why an attempt failed. If payments reports only a code, its explanation with the code after it. */
+/** Returns the reason of a failed attempt. A code of payments gets an explanation before it. */
 export function errorText(error: string): string {
   const words = ERROR_WORDS[error]
   return words === undefined ? error : `${words} (${error})`
@@ -103,12 +103,12 @@ function deliveryPath(id: string): string {
   return `${DELIVERIES_PATH}/${encodeURIComponent(id)}`
 }
 
-/** The answer of payments to a replay: one more delivery. */
+/** The answer of payments to a replay: a new delivery. */
 const Replayed = z.object({ delivery: z.looseObject({ id: z.string() }) })
 
-/** The states of a delivery whose outcome follows in a moment. */
+/** The states of a delivery that is about to have an outcome. */
 const OPEN: ReadonlySet<string> = new Set(['waiting', 'sending'])
-/** The states after which payments makes no further attempt. */
+/** The states of a delivery without further attempts. */
 const ENDED: ReadonlySet<string> = new Set(['delivered', 'cancelled', 'failed'])
 
 export const deliveryChanges: Changeable<ShownDelivery> = {
@@ -141,7 +141,7 @@ export const deliveryChanges: Changeable<ShownDelivery> = {
   ],
 }
 
-/** The event that was sent, and the answers of the webhook. */
+/** Shows the sent event and the answers of the webhook. */
 export function deliveryPage(shown: ShownDelivery, viewer: Viewer): ConsolePage {
   const { delivery } = shown
   const title = delivery.type ?? 'Delivery'

@@ -22,7 +22,7 @@ const Exception = z.looseObject({
 /** An answer of an acquirer that contradicts the books (console reference: Routes of payments). */
 export type Exception = z.infer<typeof Exception>
 
-/** The money that payouts hold back until the exception is resolved. Without an amount: the whole balance. */
+/** The money that payouts hold back until the exception is resolved. Without an amount, the whole balance. */
 type HeldBack = NonNullable<Exception['heldBack']>
 
 export const ExceptionAnswer = z.object({ exception: Exception })
@@ -54,7 +54,7 @@ const TABS = [
   [ATTEMPTS_PATH, 'Unknown outcomes'],
 ] as const
 
-/** The list of exceptions, with the answers of the acquirer. */
+/** Shows the list of exceptions with the answers of the acquirer. */
 export function exceptionsPage(
   query: z.infer<typeof ExceptionsQuery>,
   { value, next }: Listed<WithDecimals<z.infer<typeof ExceptionsView>>>,

@@ -16,7 +16,7 @@ import { type Column, type ListQuery, listCard, smallTable } from '../pages/list
 import { badge, card, count, emptyState, pageHead, polled, type Tone, time } from '../pages/parts.ts'
 import { enveloped, type Listed } from '../service-calls/operator-calls.ts'
 
-/** The progress and the outcome of an import. While it runs, the page reloads every two seconds. */
+/** Shows the progress and the outcome of an import. Until its end, the page reloads every two seconds. */
 export function importPage(shown: ReportedImport): ConsolePage {
   const { id, createdBy, created, ended } = shown
   const title = `Import ${id}`
@@ -68,7 +68,7 @@ function reportCard({ report, state, atomic, dryRun }: ReportedImport): Html | u
   return card(isStored ? 'Report' : 'Expected result', html`<div class="stats">${stats}</div>`)
 }
 
-/** Emphasizes failed records, and mutes 0. */
+/** Highlights failed records and greys out 0. */
 function statKind(label: string, value: number): string {
   if (value === 0) return 'stat none'
   return label === 'Failed' ? 'stat due' : 'stat'
@@ -127,7 +127,7 @@ ${listCard({
   }
 }
 
-/** The file is the last field, so that the other fields are known before it is read. */
+/** The file is the last field, so that the other fields are known before the file is read. */
 function importCard(proof: FormProof, problem: Problem | undefined): Html {
   const file = {
     name: 'file',
@@ -202,7 +202,7 @@ export function importPath(id: number): string {
   return `${IMPORTS_PATH}/${id}`
 }
 
-/** Whether an import still waits or runs, so that its page reloads. */
+/** Whether an import still waits or runs. Its page then reloads. */
 function isOpen({ state }: Pick<Import, 'state'>): boolean {
   return state === 'waiting' || state === 'running'
 }
@@ -218,7 +218,7 @@ const MODES: Readonly<Record<string, string>> = {
   skip: 'new products, others stay',
 }
 
-/** The mode of an import in words, with its limits: `new products, all or none, trial`. */
+/** Returns the mode of an import in words, with its limits: `new products, all or none, trial`. */
 function modeText({ mode, atomic, dryRun }: Pick<Import, 'mode' | 'atomic' | 'dryRun'>): string {
   const limits = [atomic ? 'all or none' : undefined, dryRun ? 'trial' : undefined]
   return [MODES[mode] ?? mode, ...limits].filter((each) => each !== undefined).join(', ')

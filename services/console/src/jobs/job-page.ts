@@ -16,7 +16,7 @@ interface ShownJobs extends TasksView {
 
 const LABELS = { failed: 'Dead', waiting: 'Waiting', running: 'Running' } as const
 
-/** Background work, and the registration of apps. */
+/** Shows background work, and the setting for registering apps. */
 export function jobsPage({ tasks, jobs, registration, state }: ShownJobs, viewer: Viewer): ConsolePage {
   const pathOf = (each: ShownJobs['state']) => (each === 'failed' ? JOBS_PATH : `${JOBS_PATH}?state=${each}`)
   return {
@@ -57,7 +57,7 @@ const NONE = {
 
 function jobsCard(jobs: readonly Job[], state: ShownJobs['state']): Html {
   const title = LABELS[state]
-  // The tab above names the state.
+  // The tab above shows the state.
   if (jobs.length === 0) return html`<section class="card">${emptyState('check', NONE[state])}</section>`
   const rows = jobs.map(({ id, task, created, attempts, error }) => [
     html`<code>${task}</code>${error === undefined ? undefined : html`<div class="hint long">${errorText(error)}</div>`}`,
@@ -142,7 +142,7 @@ export const registrationChanges: Changeable<Registration> = {
 }
 
 const Task = z.looseObject({ name: z.string(), waiting: z.int(), running: z.int(), failed: z.int() })
-/** A task, with the number of its jobs in each state. */
+/** A task with the number of its jobs in each state. */
 export type Task = z.infer<typeof Task>
 const Job = z.looseObject({
   id: z.string(),
@@ -157,7 +157,7 @@ export const TasksView = z.object({ tasks: z.array(Task), jobs: z.array(Job) })
 export type TasksView = z.infer<typeof TasksView>
 
 const Registration = z.object({ mode: z.enum(['open', 'invited', 'closed']), isClosed: z.boolean() })
-/** Who may register apps: by the settings, unless an operator has closed the registration. */
+/** Who may register apps. The settings decide unless an operator has closed the registration. */
 export type Registration = z.infer<typeof Registration>
 export const RegistrationView = z.object({ registration: Registration })
 

@@ -20,7 +20,7 @@ type App = z.infer<typeof App>
 
 export const AppsView = z.object({ apps: z.array(App) })
 
-/** Apps with the hints of their keys. */
+/** Shows apps with the hints of their keys. */
 export function appsPage(
   query: z.infer<typeof ListQuery>,
   { value, next }: Listed<z.infer<typeof AppsView>>,
@@ -64,9 +64,9 @@ function appColumns(viewer: Viewer): readonly Column<App>[] {
   ]
 }
 
-/** An app, and the merchant on whose page it appears. */
+/** An app, and the merchant whose page shows it. */
 export interface KnownApp {
-  /** Undefined on the page of all apps. */
+  /** `undefined` on the page of all apps. */
   readonly merchant?: Pick<ShownMerchant['merchant'], 'id' | 'name'>
   readonly app: Pick<ShownMerchant['apps'][number], 'id' | 'name'>
 }

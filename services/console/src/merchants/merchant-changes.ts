@@ -94,7 +94,7 @@ const Money = z.object({ currency: z.string(), amount: Amount })
 
 const Pricing = z.looseObject({ rate: z.int(), flat: Money, dispute: Money })
 
-/** The flat fees of the form, in its order. Payments does not show the fee of refunds. */
+/** The fixed fees of the form, in its order. Payments does not show the fee of refunds. */
 const FLAT_FEES = [
   { fee: 'flat', label: 'Fee of a capture', hint: undefined },
   { fee: 'dispute', label: 'Fee of a lost dispute', hint: undefined },
@@ -114,7 +114,7 @@ export function feeFacts({ pricing: { rate, flat, dispute }, decimals }: Priced)
   ]
 }
 
-/** The currency of a flat fee. A refund is charged in the currency of a capture. */
+/** Returns the currency of a fixed fee. The fee of a refund has the currency of a capture's fee. */
 function currencyOf({ flat, dispute }: Priced['pricing'], fee: FlatFee): string {
   return fee === 'dispute' ? dispute.currency : flat.currency
 }
@@ -122,8 +122,8 @@ function currencyOf({ flat, dispute }: Priced['pricing'], fee: FlatFee): string 
 const formerName = (fee: FlatFee | 'rate') => `former_${fee}`
 
 /**
- * The fees that the form began with. Another operator may change a fee before the form is sent: an unchanged field must not
- * restore the former one.
+ * Returns the fees at the time when the form was opened. Another operator may change a fee before the form is sent, and an
+ * unchanged field must not restore the former value.
  */
 function formerFees({ pricing, decimals }: Priced, given: GivenFields): Record<FlatFee | 'rate', string> {
   const typed = ({ amount, currency }: z.infer<typeof Money>) => typedMoney(amount, currency, decimals)
@@ -137,7 +137,7 @@ function formerFees({ pricing, decimals }: Priced, given: GivenFields): Record<F
 
 function feeFields(priced: Priced, given: GivenFields, refusal?: Problem): Html {
   const former = formerFees(priced, given)
-  // Payments names the member of a fee: `flat.amount`.
+  // Payments names a member of the fee, such as `flat.amount`.
   const problem = refusal && { ...refusal, field: refusal.field?.split('.')[0] }
   return html`${(['rate', 'flat', 'dispute'] as const).map((fee) => hiddenField(formerName(fee), former[fee]))}
 ${textField({
@@ -179,7 +179,7 @@ function pricingCall(path: string, priced: Priced, given: GivenFields): AskedCal
   return { method: 'PUT', path, body }
 }
 
-/** A merchant as payments shows it (payments reference: Merchant object). */
+/** A merchant, as payments returns it (payments reference: Merchant object). */
 const Merchant = z.looseObject({
   id: z.string(),
   key: z.string(),
@@ -215,14 +215,14 @@ export const MerchantView = z.object({
   users: z.array(Member),
   webhooks: z.array(Webhook),
 })
-/** A merchant with its balance, apps, users and webhooks, and the decimals of the currencies of its amounts. */
+/** A merchant with its balance, apps, users and webhooks, and the decimal places of its currencies. */
 export type ShownMerchant = WithDecimals<z.infer<typeof MerchantView>>
 
 export function linesPath(merchantId: string): string {
   return `${merchantPath(merchantId)}/lines`
 }
 
-/** The address of a list, with only the rows of one merchant. */
+/** Returns the address of a list with the rows of one merchant. */
 export function listOf(path: string, merchantId: string): string {
   return `${path}?merchant=${encodeURIComponent(merchantId)}`
 }

@@ -117,7 +117,7 @@ const MERCHANT = {
   tds: { mode: 'full' },
 }
 
-/** The row of a line, and where it leads. */
+/** Returns the text of a line's row, and the path of its link. */
 function rowOf(given: object): readonly [text: string, path: string | undefined] {
   const line = { id: 'l1', merchantId: 'm1', created: MERCHANT.created, balance: -500, balanceAfter: 0, ...given }
   const [merchant] = MerchantsView.parse({ merchants: [MERCHANT] }).merchants

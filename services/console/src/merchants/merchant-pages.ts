@@ -211,7 +211,7 @@ const KINDS = [
   ['adjustment', 'Adjustment'],
 ] as const
 
-/** The lines of a merchant: the changes of its balance. */
+/** Shows the lines of a merchant: the changes of its balance. */
 export function linesPage(
   merchant: Merchant,
   query: z.infer<typeof ListQuery>,
@@ -276,13 +276,13 @@ function mainLink(path: string, text: string): Html {
   return html`<a class="main-link" href="${path}">${text}</a>`
 }
 
-/** The id of the object of a line, or the text of an adjustment. */
+/** Returns the id of the object of a line, or the text of an adjustment. */
 function causeOf(line: Line): Html {
   const id = line.transactionId ?? (line.adjustment === true ? undefined : writtenId(line))
   return id === undefined ? orDash(line.description) : html`<code>${id}</code>`
 }
 
-/** The id at the end of a description: a line of a payout names it only there. */
+/** Returns the id at the end of a description. A line of a payout has it only there. */
 function writtenId({ description = '' }: Line): string | undefined {
   return /[0-9a-f]{24}$/.exec(description)?.[0]
 }

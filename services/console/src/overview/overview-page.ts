@@ -5,15 +5,15 @@ import { Amount, money, type WithDecimals } from '../pages/money.ts'
 import { badge, card, count, dayChart, emptyState, lastDays, pageHead } from '../pages/parts.ts'
 import { enveloped } from '../service-calls/operator-calls.ts'
 
-/** The data of the first page, and the time at which it is shown. */
+/** The data of the start page, and the present time. */
 interface ShownOverview {
   readonly overviews: Overviews
   readonly now: Date
-  /** Whose payments are counted. */
+  /** Whether live or test payments are counted. */
   readonly mode: MerchantMode
 }
 
-/** The first page: the health of the services, the work for operators, and the last 30 days. */
+/** The start page: the health of the services, the work for operators, and the last 30 days. */
 export function overviewPage({ overviews, now, mode }: ShownOverview): ConsolePage {
   const { auth, payments, inventory } = overviews
   return {
@@ -79,7 +79,7 @@ interface Stat {
   readonly hint?: string
   /** The path of the list of the counted objects. */
   readonly path?: string
-  /** Whether an operator should look at the counted objects. */
+  /** Whether an operator should check the counted objects. */
   readonly isDue?: boolean
 }
 
@@ -93,7 +93,7 @@ function statList(stats: readonly Stat[]): Html {
   })}</div>`
 }
 
-/** The part of a service without numbers. */
+/** Returns the card of a service without numbers. */
 function unseen(name: string, seen: Exclude<Seen<unknown>, { readonly kind: 'seen' }>): Html {
   const { kind } = seen
   if (kind === 'refused') return emptyState('disputes', `${seen.message}.`)
@@ -124,7 +124,7 @@ function paymentsCard(seen: Seen<WithDecimals<PaymentsOverview>>, now: Date, mod
         isDue: value.openDisputes > 0,
       },
       {
-        // Payments reports balances. A payout leaves out the money of open disputes and young captures.
+        // This is the sum of balances. A payout excludes the money of open disputes and recent captures.
         label: 'Balances of merchants',
         value: due === undefined ? 'none' : money(due.amount, due.currency, value.decimals),
         path: `/merchants?test=${mode === 'test'}`,
@@ -156,7 +156,7 @@ function paymentsCard(seen: Seen<WithDecimals<PaymentsOverview>>, now: Date, mod
   )
 }
 
-/** How many exceptions are authorizations with an unknown outcome, in words. Empty: none. */
+/** Returns how many exceptions are authorizations with an unknown outcome, in words. Empty if there are none. */
 function unknownOutcomes(number: number): string {
   if (number === 0) return ''
   return number === 1 ? '1 unknown outcome' : `${count(number)} unknown outcomes`
@@ -166,7 +166,7 @@ function hintOf(hint: string): { readonly hint?: string } {
   return hint === '' ? {} : { hint }
 }
 
-/** A chart of the volume of each currency, and one of the declines in all currencies. */
+/** Returns a chart of the volume of each currency, and one of the declines in all currencies. */
 function paymentCharts({ days, decimals }: WithDecimals<PaymentsOverview>, now: Date): readonly Html[] {
   const dates = lastDays(now)
   const byCurrency = [...Map.groupBy(days, ({ currency }) => currency)]
@@ -187,7 +187,7 @@ function paymentCharts({ days, decimals }: WithDecimals<PaymentsOverview>, now: 
   return [...(volumes.length === 0 ? [empty] : volumes), declines]
 }
 
-/** Inventory: its counts, and its low stock. */
+/** Inventory: its counts and low stock. */
 function inventoryCard(seen: Seen<InventoryOverview>): Html {
   if (seen.kind !== 'seen') return card('Inventory', unseen('Inventory', seen))
   const { products, locations, lowStock, openReservations } = seen.value
@@ -208,14 +208,14 @@ function inventoryCard(seen: Seen<InventoryOverview>): Html {
   )
 }
 
-/** Whether merchants take payments of customers or try out the service. */
+/** Whether merchants take customers' payments or test the service. */
 type MerchantMode = 'live' | 'test'
 
-/** The health of each dependency of a service: `ok`, or a short text about its problem. */
+/** The health of each dependency of a service: `ok`, or a short description of the problem. */
 const Health = z.record(z.string(), z.string())
 type Health = z.infer<typeof Health>
 
-/** The overview of a service: counts and health, or only its health while its database does not answer. */
+/** The overview of a service: counts and health, or only the health if its database does not answer. */
 export type Reported<T> =
   | { readonly kind: 'seen'; readonly value: T }
   | { readonly kind: 'uncounted'; readonly health: Health }
@@ -262,19 +262,17 @@ const InventoryCounts = z.looseObject({
 })
 /** The overview of inventory (console reference: Routes of inventory). */
 type InventoryOverview = z.infer<typeof InventoryCounts>
-/** In the envelope of inventory. */
+/** Inventory wraps the overview in an envelope. */
 export const ReportedByInventory: z.ZodType<Reported<InventoryOverview>> = enveloped(reportedOf(InventoryCounts))
 
-/**
- * The overview of a service, or why there is none: it does not answer, it has no such route, or the message of another error.
- */
+/** The overview of a service or the reason for its absence: no answer, no such route, or the message of another error. */
 export type Seen<T> =
   | Reported<T>
   | { readonly kind: 'unavailable' }
   | { readonly kind: 'missing' }
   | { readonly kind: 'refused'; readonly message: string }
 
-/** Undefined: the service is not set up. */
+/** A member is `undefined` if the service is not set up. */
 export interface Overviews {
   readonly auth: Seen<AuthOverview> | undefined
   readonly payments: Seen<WithDecimals<PaymentsOverview>> | undefined

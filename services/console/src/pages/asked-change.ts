@@ -9,76 +9,76 @@ import { changeForm, type FormProof, hiddenField, type Problem } from './form.ts
 import type { ConsolePage } from './layout.ts'
 import { type AskTone, askLink, questionOf } from './parts.ts'
 
-/** The fields of the form of a question, or of the link that leads to it. */
+/** The fields of a question's form, or of the link to the question. */
 export const GivenFields = z.record(z.string().max(64), z.string().max(4_096))
 export type GivenFields = z.infer<typeof GivenFields>
 
-/** The operator of a page, and the time. */
+/** The operator who views a page, and the time. */
 export interface Viewer {
   readonly role: OperatorRole
   readonly userId: string
   readonly now: Date
 }
 
-/** A call of a service, or the reason why the typed values cannot be sent. */
+/** A call to a service, or the reason why the typed values cannot be sent. */
 export type AskedCall =
   | Pick<Change, 'method' | 'path' | 'query' | 'body' | 'ifMatch'>
   | { readonly problem: HttpError; readonly field?: string }
 
-/** The refusal of a form without changes. */
+/** Refuses a form without changes. */
 export function unchangedForm(): AskedCall {
   return { problem: nothingChanged() }
 }
 
-/** A change that an operator makes on a page, after a question that names its effects. */
+/** A change that an operator makes on a page, after a question that states its effects. */
 export interface AskedChange<Shown> extends ReliesOnFacts<Shown> {
-  /** The last part of the address of its question. */
+  /** The last part of the question's address. */
   readonly name: string
   readonly action: OperatorAction
-  /** The text of its button. */
+  /** The text of the button that opens the question. */
   readonly label: string
-  /** The text of the button of the question, if the label is too short for it. */
+  /** The text of the question's button, if the label is too short. */
   readonly submit?: string
   /** The heading of the question, if the label is not enough. */
   readonly title?: (shown: Shown, given: GivenFields) => string
-  /** Whether the change cannot be undone, or locks a user out. */
+  /** Whether the change cannot be undone or locks a user out. */
   readonly isDangerous?: boolean
-  /** Whether its page is mostly opened for this change. */
+  /** Whether this change is the main reason to open its page. */
   readonly isMain?: boolean
-  /** Whether the head of its page has a button for it. Undefined: always. */
+  /** Whether the top of the page has a button for the change. If `undefined`, always. */
   readonly isOffered?: (shown: Shown, viewer: Viewer) => boolean
-  /** The effects of the change, a sentence each. */
+  /** The effects of the change, one sentence each. */
   readonly consequences: (shown: Shown, given: GivenFields) => readonly string[]
   readonly fields?: (shown: Shown, given: GivenFields, problem?: Problem) => Html
-  /** The part of the object that the address of the question may name. Undefined: none. A link fills in no other fields. */
+  /** The part of the object that the link to the question may name. Links cannot fill in other fields. */
   readonly part?: ChangedPart<Shown>
   readonly call: (shown: Shown, given: GivenFields) => AskedCall
-  /** The answer of the service to the change. Undefined: as in `Change`. */
+  /** The answer of the service to the change. If `undefined`, as in `Change`. */
   readonly answer?: z.ZodType
-  /** A sentence about the outcome, without its full stop. */
+  /** A sentence about the outcome, without a full stop. */
   readonly done: string | ((shown: Shown, given: GivenFields, answer: unknown) => string)
-  /** The path to which the operator is led afterwards, if it is not the page of the object. */
+  /** The page that follows, if it is not the page of the object. */
   readonly leadsTo?: (shown: Shown, given: GivenFields, answer: unknown) => string
   /**
-   * A page that shows its answer once, in place of the redirect: for secrets, which are not stored, and for long answers,
-   * which do not fit into a notice. Undefined: a redirect.
+   * Returns a page that shows the answer once, instead of a redirect. It is for secrets, which are not stored, and for answers
+   * that are too long for a notice. `undefined` for a redirect.
    */
   readonly shows?: (shown: Shown, answer: unknown) => Html | undefined
 }
 
-/** A part of an object, such as one of its sessions, which a field of the question names. */
+/** A part of an object, such as one of its sessions. A field of the question contains its id. */
 interface ChangedPart<Shown> {
   readonly field: string
-  /** Whether the object has the part: a question never names another object than it changes. */
+  /** Whether the object has the part, so that a question cannot name a part of another object. */
   readonly isOf: (shown: Shown, id: string) => boolean
   /**
-   * Whether the change ends the part, so that a repeated request no longer finds it. The path of its call names the object
-   * too, so the service refuses parts of other objects.
+   * Whether the change ends the part, so that a repeated request no longer finds it. The path of the call also names the object,
+   * so the service refuses parts of other objects.
    */
   readonly isEnded?: boolean
 }
 
-/** The fields of a question that a link fills in: the part that it names. Undefined if the object has no such part. */
+/** Returns the fields that a link to a question fills in: the part. Returns `undefined` if the object lacks it. */
 export function linkedFields<Shown>(
   { part }: Pick<AskedChange<Shown>, 'part'>,
   shown: Shown,
@@ -91,35 +91,35 @@ export function linkedFields<Shown>(
 
 export interface Changeable<Shown> {
   readonly service: ServiceName
-  /** The section of the navigation that the questions belong to. */
+  /** The section of the navigation for these questions. */
   readonly section: string
-  /** The address of an object: its questions lie below. */
+  /** Returns the address of an object. Its questions are below this address. */
   readonly pathOf: (shown: Shown) => string
-  /** The page that shows the object, if it is not its own address. */
+  /** Returns the page of the object, if it is not the address. */
   readonly shownAt?: (shown: Shown) => string
-  /** Whether the operator may change the object. Undefined: only the role decides. */
+  /** Whether the operator may change the object. If `undefined`, only the role decides. */
   readonly isOpenTo?: (shown: Shown, viewer: Viewer) => boolean
   readonly changes: readonly AskedChange<Shown>[]
 }
 
-/** The buttons of a page: the changes that the object's state and the operator's role permit. */
+/** Returns the buttons of the changes that the object's state and the operator's role permit. */
 export function changeLinks<Shown>(changeable: Changeable<Shown>, shown: Shown, viewer: Viewer): readonly Html[] {
   return (
     permittedChanges(changeable, shown, viewer)
       .filter(({ isOffered }) => isOffered?.(shown, viewer) ?? true)
-      // Buttons of changes that cannot be undone stand last, apart from the buttons that are pressed often.
+      // Put changes that cannot be undone last, away from the frequent buttons.
       .toSorted((one, other) => Number(one.isDangerous === true) - Number(other.isDangerous === true))
       .map((change) => askLink(`${changeable.pathOf(shown)}/${change.name}`, `${change.label}…`, toneOf(change)))
   )
 }
 
-/** The roles that may do an action, as `support and admin`. */
+/** Returns the roles that may do an action, such as `support and admin`. */
 export function rolesThatMay(action: OperatorAction): string {
   return OPERATOR_ROLES.filter((role) => mayDo(role, action)).join(' and ')
 }
 
 /**
- * Says that a role may not do an action, and which roles may. Undefined if it may.
+ * Says that a role may not do an action, and which roles may. Returns `undefined` if the role may.
  * @param what the action in words, such as `count stock`
  */
 export function actionNote(role: OperatorRole, action: OperatorAction, what: string): string | undefined {
@@ -127,8 +127,8 @@ export function actionNote(role: OperatorRole, action: OperatorAction, what: str
 }
 
 /**
- * Says which buttons of the page other roles have, and which roles these are. Without this text, an operator would not know
- * whether the object or the role forbids a change. Undefined if the role may make all changes that the object allows now.
+ * Says which buttons of the page other roles have, and which roles. Otherwise an operator could not see whether the object or the
+ * role forbids a change. Returns `undefined` if the role may make all changes that the object allows now.
  */
 export function roleNote<Shown>(
   { changes, isOpenTo }: Changeable<Shown>,
@@ -147,14 +147,14 @@ export function roleNote<Shown>(
   return sentences.length === 0 ? undefined : sentences.join(' ')
 }
 
-/** A change of a part of an object, such as one of its sessions, which the fields name. */
+/** A change of a part of an object, such as one of its sessions. The fields contain the part. */
 interface PartChange<Shown> {
   readonly name: string
   readonly shown: Shown
   readonly given: GivenFields
 }
 
-/** The button beside a part of an object. Undefined if the role may not. */
+/** Returns the button next to a part of an object, or `undefined` if the role may not use it. */
 export function partChangeLink<Shown>(
   changeable: Changeable<Shown>,
   { name, shown, given }: PartChange<Shown>,
@@ -166,7 +166,7 @@ export function partChangeLink<Shown>(
   return askLink(path, `${change.label}…`, toneOf(change))
 }
 
-/** Builds a hidden field that carries a value of the link, such as the id of a second factor, into the form of the question. */
+/** Returns a hidden field that copies a value of the link, such as the id of a second factor, into the form of the question. */
 export function carriedField(name: string): (shown: unknown, given: GivenFields) => Html {
   return (_shown, given) => hiddenField(name, given[name] ?? '')
 }
@@ -185,7 +185,7 @@ function toneOf<Shown>({ isDangerous, isMain }: AskedChange<Shown>): AskTone {
   return isMain === true ? 'main' : 'plain'
 }
 
-/** A question, with the values in its form. */
+/** A question, and the values in its form. */
 interface OpenQuestion<Shown> {
   readonly change: AskedChange<Shown>
   readonly shown: Shown
@@ -195,7 +195,7 @@ interface OpenQuestion<Shown> {
   readonly problem?: Problem | undefined
 }
 
-/** The page that shows the answer of a change once. */
+/** Returns the page that shows the answer of a change once. */
 export function shownOncePage<Shown>(
   changeable: Changeable<Shown>,
   { title, path, main }: { readonly title: string; readonly path: string; readonly main: Html },
@@ -233,23 +233,23 @@ export function questionPage<Shown>(
   }
 }
 
-/** A change that relies on facts which its question shows, such as the currency of an amount. */
+/** A change whose question shows facts that it depends on, such as the currency of an amount. */
 interface ReliesOnFacts<Shown> {
   /**
-   * The facts of the object. Another operator may change them before the form is sent: the form carries them, and the
-   * question is shown again if they differ from the current ones. Undefined: the change relies on none.
+   * Returns the facts of the object, which the form contains. Another operator may change them before the form is sent. The
+   * question is then shown again. `undefined` if the change depends on no facts.
    */
   readonly reliesOn?: (shown: Shown) => Readonly<Record<string, string>>
 }
 
 const factName = (name: string) => `fact_${name}`
 
-/** The hidden fields that carry the facts of a question into its form. */
+/** Returns hidden fields with the facts of a question. */
 function factFields<Shown>({ reliesOn }: ReliesOnFacts<Shown>, shown: Shown): readonly Html[] {
   return Object.entries(reliesOn?.(shown) ?? {}).map(([name, fact]) => hiddenField(factName(name), fact))
 }
 
-/** Whether a form has other facts than the current ones, or none. */
+/** Whether the facts in a form are missing or differ from the present ones. */
 export function isStale<Shown>(
   { reliesOn }: ReliesOnFacts<Shown>,
   shown: Shown,

@@ -6,14 +6,14 @@ import type { ConsolePage } from './layout.ts'
 import { type Column, filterForm, ListQuery, listCard, pageQuery } from './list.ts'
 import { breakable, emptyState, jsonText, orDash, pageHead, tabs, time } from './parts.ts'
 
-/** An act in any service (console reference: Audit of operators). */
+/** An entry of the audit log of any service (console reference: Audit of operators). */
 interface Entry {
   readonly created: string
   readonly action: string
-  /** Empty: the actor is unknown. */
+  /** Empty if the actor is unknown. */
   readonly actor: string
   readonly address: string
-  /** All other data that the service has recorded. */
+  /** All other recorded data. */
   readonly details: unknown
 }
 
@@ -42,13 +42,13 @@ const PaymentsEntry = z.looseObject({
   payload: z.looseObject({ actor: z.object({ email: z.string() }).optional(), address: z.string().optional() }),
 })
 
-/** An audit log, and how to read it. */
+/** An audit log and how to read it. */
 export interface AuditLog {
   readonly service: ServiceName
   readonly label: string
   readonly query: (query: AuditQuery) => Query
   readonly entries: z.ZodType<readonly Entry[]>
-  /** An action that finds entries, for the hint of the filter. Undefined: the log has no search by action. */
+  /** An example action for the hint of the filter. `undefined` if the log cannot be searched by action. */
   readonly example?: string
 }
 
@@ -96,7 +96,7 @@ export const AUDIT_LOGS: readonly AuditLog[] = [
   },
 ]
 
-/** @param logs those of the services that are set up */
+/** @param logs the audit logs of the services that are set up */
 export function auditPage(
   query: AuditQuery,
   { value, next }: Listed<readonly Entry[]>,
@@ -139,7 +139,7 @@ const COLUMNS: readonly Column<Entry>[] = [
   { label: 'Created', kind: 'created', cell: ({ created }) => time(created) },
 ]
 
-/** The actor of an entry: an address of a user, or the id of an app. */
+/** Shows the actor of an entry: an email address, or the id of an app. */
 function actorOf(actor: string): Html {
   return actor.includes('@') ? html`<span class="long">${actor}</span>` : html`<code>${actor}</code>`
 }

@@ -1,11 +1,11 @@
 import { type Html, html } from '@trestle/common/documents/html.ts'
 
-/** The limit of a form in bytes: the attributes of a product have 64 KiB, and a form writes many characters as three. */
+/** The limit of a form in bytes. Product attributes have 64 KiB, and forms encode many characters as three. */
 export const FORM_BYTES_MAX = 262_144
 
 /**
- * The hidden fields of each form of a session: a token that shows that the form comes from the console, and a key, so that a
- * double click makes only one change.
+ * The hidden fields of each form: a token that proves that the form comes from the console, and a key that makes a double click
+ * only one change.
  */
 export interface FormProof {
   readonly csrf: string
@@ -16,13 +16,13 @@ export interface FormProof {
 /** Why a form was refused. */
 export interface Problem {
   readonly message: string
-  /** The name of the wrong field, if one is wrong. */
+  /** The name of the invalid field, if there is one. */
   readonly field?: string | undefined
 }
 
 const PROBLEM_ID = 'problem'
 
-/** The reason of a refusal, above the fields. */
+/** Shows the reason of a refusal above the fields. */
 export function problemAlert(problem: Problem | undefined): Html | undefined {
   return problem && html`<p class="alert" id="${PROBLEM_ID}" role="alert">${problem.message}</p>`
 }
@@ -30,20 +30,20 @@ export function problemAlert(problem: Problem | undefined): Html | undefined {
 export interface ChangeForm {
   readonly action: string
   readonly proof: FormProof
-  /** Why it was refused before. */
+  /** Why the form was refused before. */
   readonly problem?: Problem | undefined
-  /** A name that distinguishes this form from the other forms of the page. */
+  /** Distinguishes this form from other forms of the page. */
   readonly purpose?: string
   readonly fields?: Html | undefined
   readonly submit: string
   /** Whether the change cannot be undone. */
   readonly isDangerous?: boolean
   readonly takesFile?: boolean
-  /** The path to which `Cancel` leads. Undefined: there is no such link. */
+  /** The path of the link `Cancel`. `undefined` if there is no such link. */
   readonly cancel?: string | undefined
 }
 
-/** The button names the effect. */
+/** Returns the form of a change. Its button states the effect. */
 export function changeForm(form: ChangeForm): Html {
   const { action, proof, problem, purpose = '', fields, submit, isDangerous, takesFile, cancel } = form
   const kind = isDangerous === true ? 'button danger' : 'button primary'
@@ -70,21 +70,21 @@ export interface Field {
   readonly hint?: string | undefined
   readonly isRequired?: boolean
   readonly autocomplete?: string
-  /** The keyboard that phones show. */
+  /** The keyboard type on phones. */
   readonly inputMode?: 'numeric' | 'decimal' | 'text'
   readonly pattern?: string
   readonly maxLength?: number
-  /** For an empty field that is required: Enter in a field with a value would send the form at once. */
+  /** For an empty required field. In a field with a value, Enter would send the form immediately. */
   readonly isFocused?: boolean
-  /** For an amount: the script of the pages reports a wrong one before it is sent. */
+  /** For an amount. The script of the pages reports an invalid amount before it is sent. */
   readonly range?: AmountRange
-  /** Why its form was refused: a wrong field is marked. */
+  /** Why the form was refused. The invalid field is marked. */
   readonly problem?: Problem | undefined
 }
 
-/** The bounds of an amount: it is above zero. */
+/** The bounds of an amount, which must be above zero. */
 export interface AmountRange {
-  /** In the form of a field, such as `1234.50`. Empty: unknown. */
+  /** In the format of a field, such as `1234.50`. Empty if unknown. */
   readonly most: string
   readonly tooSmall: string
   readonly tooLarge: string
@@ -99,7 +99,7 @@ ${hintOf(field)}
 </div>`
 }
 
-/** The attributes that describe a field: its hint, and the error of a wrong field. */
+/** Returns the attributes that describe a field: its hint, and its error. */
 export function descriptionAttributes({ name, hint, problem }: Pick<Field, 'name' | 'hint' | 'problem'>): Html {
   const isToBlame = problem?.field === name
   const ids = [...(hint === undefined ? [] : [hintIdOf(name)]), ...(isToBlame ? [PROBLEM_ID] : [])]
@@ -124,8 +124,8 @@ export interface NewPasswordField extends Pick<Field, 'label' | 'hint'> {
 }
 
 /**
- * Writes the field of a new password. No page contains a password, so a form that is shown again asks for the same password.
- * Without it, the retry of a lost change would be another change.
+ * Returns the field of a new password. No page contains a password, so a form that is shown again asks for the same password.
+ * With another one, repeating a lost request would be a different change.
  */
 export function newPasswordField({ label, hint, sent = '' }: NewPasswordField): Html {
   const isSent = sent !== ''
@@ -139,7 +139,7 @@ export function newPasswordField({ label, hint, sent = '' }: NewPasswordField): 
   })
 }
 
-/** The first option of a choice that must not be sent by accident. The user must choose another option. */
+/** The first option of a choice that must not be sent by accident. The user has to choose another one. */
 export const NO_CHOICE = ['', 'Choose…'] as const
 
 export interface ChoiceField extends Pick<Field, 'name' | 'label' | 'value' | 'hint' | 'isRequired' | 'problem'> {
@@ -155,7 +155,7 @@ ${hintOf(field)}
 </div>`
 }
 
-/** The options of a field of choices, one of them chosen. */
+/** Returns the options of a choice, one of them selected. */
 export function optionsOf(options: ChoiceField['options'], value = ''): Html {
   const list = options.map(
     ([option, text]) =>
@@ -182,17 +182,17 @@ interface CheckField extends Pick<Field, 'name' | 'label' | 'hint'> {
   readonly isChecked: boolean
 }
 
-/** A value that a form carries and does not show. */
+/** Returns a hidden field with a value. */
 export function hiddenField(name: string, value: string | number): Html {
   return html`<input type="hidden" name="${name}" value="${value}">`
 }
 
-/** Nothing when the value is missing. */
+/** Returns nothing if the value is missing. */
 export function attribute(name: string, value: string | number | undefined): Html | undefined {
   return value === undefined || value === '' ? undefined : html` ${{ html: name }}="${value}"`
 }
 
-/** Attributes without a value: those that are true. */
+/** Returns the attributes without a value that are `true`. */
 export function flags(isSet: Readonly<Record<string, boolean | undefined>>): readonly Html[] {
   return Object.keys(isSet).flatMap((name) => (isSet[name] === true ? [{ html: ` ${name}` }] : []))
 }

@@ -17,25 +17,25 @@ export interface Frame {
 
 export interface ConsolePage {
   readonly title: string
-  /** The section of the navigation that it belongs to. */
+  /** The section of the navigation. */
   readonly section?: string
-  /** The searched text, on the page of results. */
+  /** The searched text on the page of results. */
   readonly search?: string
   readonly main: Html
 }
 
-/** The headers of each page. It loads only from its own origin, and no other site shows it in a frame. */
+/** The headers of each page. A page loads only from its own origin, and no site can show it in a frame. */
 export const PAGE_HEADERS = {
   'content-security-policy':
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
   'content-type': 'text/html; charset=utf-8',
-  // Browsers name the origin of a form only if they may name the page.
+  // Browsers state the origin of a form only if they may state the referrer.
   'referrer-policy': 'same-origin',
   'permissions-policy': 'camera=(), geolocation=(), microphone=(), payment=()',
   'cross-origin-opener-policy': 'same-origin',
 } as const
 
-/** htmx evaluates no text, writes no style, and keeps no page after a sign-out. */
+/** htmx evaluates no text, writes no styles, and keeps no page after a sign-out. */
 const HTMX_CONFIG = JSON.stringify({
   allowEval: false,
   allowScriptTags: false,
@@ -55,7 +55,7 @@ interface Section {
 
 interface SectionGroup {
   readonly title: string
-  /** The service that has these pages. Undefined: the console itself. */
+  /** The service of these pages. `undefined` for the console itself. */
   readonly service?: ServiceName
   readonly sections: readonly Section[]
 }
@@ -103,7 +103,7 @@ const NAVIGATION: readonly SectionGroup[] = [
   },
 ]
 
-/** Writes a page of an operator: navigation, search, toasts, and the page itself. */
+/** Returns a page of an operator: navigation, search, toasts and the content. */
 export function renderConsolePage({ title, section, search, main }: ConsolePage, frame: Frame): string {
   return renderDocument(
     title,
@@ -126,7 +126,7 @@ ${keysDialog(frame)}
   )
 }
 
-/** Writes a page without navigation, such as the sign-in. */
+/** Returns a page without navigation, such as the sign-in. */
 export function renderSinglePage(title: string, main: Html): string {
   return renderDocument(
     title,
@@ -167,7 +167,7 @@ function accountMenu({ email, role, form }: Frame): Html {
 ${signOutForm(form)}</div>`
 }
 
-/** The signed-in operator and the sign-out, on narrow pages: beside the button of the menu, a wrong tap would sign out. */
+/** Shows the operator and the sign-out on narrow pages. They are away from the menu button, to avoid wrong taps. */
 function menuAccount({ email, role, form }: Frame): Html {
   return html`<div class="menu-account"><span>${email}</span><span class="badge">${role}</span>${signOutForm(form)}</div>`
 }
@@ -190,7 +190,7 @@ function navigation({ services }: Frame, current: string | undefined, { label, e
 interface Navigation {
   /** A name for screen readers. */
   readonly label: string
-  /** The element below the links. */
+  /** An element below the links. */
   readonly end?: Html
 }
 
@@ -210,7 +210,7 @@ const KEYS: readonly (readonly [readonly string[], string])[] = [
   [['Esc'], 'Close a dialog, leave the search'],
 ]
 
-/** The table of keys (console reference: Keys of the keyboard). */
+/** Returns the table of keyboard shortcuts (console reference: Keys of the keyboard). */
 function keysDialog({ services }: Frame): Html {
   const groups = NAVIGATION.filter(({ service }) => service === undefined || services.includes(service))
   const ways = groups.flatMap(({ sections }) => sections).filter(({ key }) => key !== undefined)

@@ -4,18 +4,18 @@ import type { Query } from '../service-calls/service-call.ts'
 import { attribute, hiddenField, optionsOf } from './form.ts'
 import { emptyState, icon } from './parts.ts'
 
-/** The query that each list takes from its address. */
+/** The query parameters of every list. */
 export const ListQuery = z.object({
   search: z.string().trim().max(255).optional(),
   order: z.enum(['asc', 'desc']).optional(),
   cursor: z.string().max(1_024).optional(),
-  /** The cursors of the previous pages, for the way back. */
+  /** The cursors of the previous pages, to go back. */
   before: z.string().max(6_000).optional(),
   format: z.enum(['csv']).optional(),
 })
 type ListQuery = z.infer<typeof ListQuery>
 
-/** The filter by a merchant: an id as payments makes it, or none. */
+/** The filter by merchant: a valid id, or none. */
 export const MerchantId = z
   .string()
   .trim()
@@ -26,7 +26,7 @@ const PAGE_ROWS = 25
 const PAGES_BACK_MAX = 20
 
 interface List<Row> {
-  /** A name for screen readers. It is visible if `hasHead` is set. */
+  /** A name for screen readers. Visible if `hasHead` is set. */
   readonly label: string
   /** Whether the list has a heading, as on a page with other parts. */
   readonly hasHead?: boolean
@@ -35,19 +35,19 @@ interface List<Row> {
   readonly rows: readonly Row[]
   readonly next: string | undefined
   readonly query: ListQuery & Query
-  /** The message in place of rows. */
+  /** The message if there are no rows. */
   readonly empty: Html
-  /** Set if the query defines the list, as the number of low stock does. Clearing it would lead nowhere. */
+  /** Whether the query defines the list, such as the limit of low stock. It can then not be cleared. */
   readonly isFixed?: boolean
   readonly hasCsv?: boolean
 }
 
-/** Writes a list as a table with its pages. The first column leads to the object of the row. */
+/** Returns a list as a table with pages. The first column links to the object of the row. */
 export function listCard<Row>(list: List<Row>): Html {
   const { label, hasHead, columns, rows, next, empty } = list
   const head = hasHead === true ? html`<div class="card-head"><h2>${label}</h2></div>` : undefined
   if (rows.length === 0) {
-    // A search ends early if a service would have to read many rows for a page of it.
+    // A search ends early if a service would have to read too many rows for one page.
     const soFar = emptyState('search', 'Nothing matches so far. The next page looks further.')
     const message = next === undefined ? empty : soFar
     return html`<div class="card" id="list">${head}${message}${wayToAll(list)}${pager(list)}</div>`
@@ -56,7 +56,7 @@ export function listCard<Row>(list: List<Row>): Html {
   return html`<div class="card" id="list">${head}${rowsTable}${pager(list)}</div>`
 }
 
-/** The link from a search without results to the whole list. Undefined if there was no search. */
+/** Returns the link from a search without results to the whole list, or `undefined` without a search. */
 function wayToAll<Row>({ path, query, isFixed }: List<Row>): Html | undefined {
   const { order, cursor: _cursor, before: _before, format: _format, ...filters } = query
   const isFiltered = Object.values(filters).some((value) => value !== undefined && value !== '')
@@ -85,7 +85,7 @@ ${later === undefined ? undefined : html`<a class="button" href="${later}" rel="
 ${hasCsv === true ? html`<a class="button quiet" href="${addressOf(path, { ...others, format: 'csv' })}" download>${icon('download')}CSV</a>` : undefined}</div>`
 }
 
-/** The address of a list with a query. Undefined and empty values are omitted. */
+/** Returns the address of a list with a query. `undefined` and empty values are omitted. */
 function addressOf(path: string, query: Query): string {
   const given = new URLSearchParams()
   for (const [name, value] of Object.entries(query)) {
@@ -94,20 +94,20 @@ function addressOf(path: string, query: Query): string {
   return given.size === 0 ? path : `${path}?${given}`
 }
 
-/** The query of a list for one page of its service: at most PAGE_ROWS rows after the cursor. */
+/** Returns the query for one page of a service: at most PAGE_ROWS rows after the cursor. */
 export function pageQuery({ search, order, cursor }: ListQuery): Query {
   return { search, order, cursor, limit: PAGE_ROWS }
 }
 
-/** The filters above a list: a search field, and choices. With script the list updates during typing. */
+/** The filters above a list: a search field, and choices. With the script, the list updates while typing. */
 interface Filters {
   readonly path: string
   readonly search?: string | undefined
-  /** The placeholder of the search field. Undefined: the list has none. */
+  /** The placeholder of the search field. `undefined` if there is no search field. */
   readonly placeholder?: string
-  /** The parameter of the search field: a text, the id of a merchant, or a whole action. */
+  /** The parameter of the search field: any text, the id of a merchant, or a complete action. */
   readonly searchName?: 'search' | 'merchant' | 'action'
-  /** The filters of the link that led here, each with its label. A link beside a filter removes it. */
+  /** The filters from the link to this list, with their labels. Each has a link that removes it. */
   readonly kept?: readonly { readonly name: string; readonly label: string; readonly value: string | undefined }[]
   readonly choices?: readonly FilterChoice[]
 }
@@ -151,14 +151,14 @@ function keptFilters({ path, search, searchName = 'search', choices = [], kept =
 }
 
 export interface Column<Row> {
-  /** Empty: the column has buttons, and is as narrow as they are. Without a button in any row it is omitted. */
+  /** Empty for a narrow column of buttons. The column is omitted if no row has a button. */
   readonly label: string
   readonly cell: (row: Row) => Html | string
   /**
-   * `number`: at the end of its column. `gone`: omitted on phones, where another page shows the value. `wide`: omitted on
-   * tablets too. `state`: on phones beside the first column, without its label. `bare`: on phones without its label. `spare`:
-   * the same, and omitted only on tablets, whose tables lack the width. `when`: on phones without its label, at the end.
-   * `created`: the same, and the list is sorted by it.
+   * How the column is shown. `number`: aligned to the end. `gone`: omitted on phones, where another page shows the value. `wide`:
+   * omitted on tablets too. `state`: on phones next to the first column, without its label. `bare`: on phones without its label.
+   * `spare`: like `bare`, and omitted only on tablets, whose tables are too narrow. `when`: on phones without its label, at the
+   * end. `created`: like `when`, and the list is sorted by it.
    */
   readonly kind?: 'number' | 'gone' | 'wide' | 'state' | 'bare' | 'spare' | 'when' | 'created'
 }
@@ -168,13 +168,13 @@ interface Table<Row> {
   readonly label: string
   readonly columns: readonly Column<Row>[]
   readonly rows: readonly Row[]
-  /** Whether keys of the keyboard move from row to row. */
+  /** Whether keys move from row to row. */
   readonly hasKeys?: boolean
-  /** Writes the head of a column. Default: its label. */
+  /** Returns the head of a column. By default its label. */
   readonly heading?: (column: Column<Row>) => Html
 }
 
-/** Writes a table that scrolls if the page is too narrow for it. */
+/** Returns a table that scrolls if the page is too narrow. */
 function table<Row>({ label, columns: all, rows, hasKeys, heading = plainHeading }: Table<Row>): Html {
   const columns = all.filter(
     (column) => column.label !== '' || rows.some((row) => html`${column.cell(row)}`.html !== ''),
@@ -190,12 +190,12 @@ function table<Row>({ label, columns: all, rows, hasKeys, heading = plainHeading
 <tbody role="rowgroup">${rows.map((row) => html`<tr role="row"${mark}>${cells(row)}</tr>`)}</tbody></table></div>`
 }
 
-/** The head of a column: its label, and its kind, as in a `Column`. The column of buttons has an empty label. */
+/** The head of a column: its label and, as in `Column`, its kind. A column of buttons has an empty label. */
 type Head = string | Pick<Column<unknown>, 'label' | 'kind'>
 
 /**
- * Writes a short table inside a card, whose rows are made of cells because they may come from several sources.
- * @param rows as many cells as heads; the cells of a head share its kind
+ * Returns a short table inside a card. Its rows consist of cells, because they may come from several sources.
+ * @param rows as many cells as heads. The cells of a column have the kind of its head
  */
 export function smallTable(label: string, heads: readonly Head[], rows: readonly (readonly (Html | string)[])[]): Html {
   const columns = heads.map((head, at) => ({
@@ -226,7 +226,7 @@ const CLASSES = {
   created: 'when',
 } as const
 
-/** The label before a value on phones, where a row has no heads above it. Undefined: the value needs no label. */
+/** Returns the label of a value on phones, where rows have no heads. `undefined` if no label is needed. */
 function labelOf<Row>({ kind, label }: Column<Row>): string | undefined {
   return kind === undefined || kind === 'number' ? label : undefined
 }

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { money, percent, readMoney, readPercent, typedMoney, typedPercent } from './money.ts'
 
-/** Currencies and their decimals, as payments lists them. It has none of four decimals yet. */
+/** Currencies with their decimal places, as payments lists them. None has four decimal places yet. */
 const decimals = new Map([
   ['EUR', 2],
   ['HUF', 2],

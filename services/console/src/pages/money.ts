@@ -4,20 +4,20 @@ import { amountInvalid } from '../errors.ts'
 import type { Listed, OperatorCalls } from '../service-calls/operator-calls.ts'
 import type { Query } from '../service-calls/service-call.ts'
 
-/** The decimals of the minor unit of each currency, by its code, as payments lists them. */
+/** The decimals of each currency's minor unit, by currency code, as payments lists them. */
 export type Decimals = ReadonlyMap<string, number>
 
 const PERCENT_DIGITS = 2
-/** 100 %. */
+/** Basis points in 100 %. */
 const BASIS_POINTS_MAX = 10_000
 
 /**
- * An amount of payments, in minor units. A balance may exceed 2^53−1, which `z.int()` refuses: one such merchant would break
- * the pages of every operator.
+ * An amount in minor units. A balance may exceed 2^53−1, and `z.int()` would reject it: one such merchant would break the pages
+ * of every operator.
  */
 export const Amount = z.number().refine(Number.isInteger)
 
-/** An answer of payments with amounts, and the decimals to write them. */
+/** An answer of payments with amounts, and the decimals to format them. */
 export type WithDecimals<T> = T & { readonly decimals: Decimals }
 
 /** The currencies of payments (console reference: Currencies of operators). */
@@ -26,7 +26,7 @@ const Currencies = z
   .transform(({ currencies }): Decimals => new Map(currencies.map(({ code, exponent }) => [code, exponent])))
 
 /**
- * An amount with its currency, as `EUR 1,234.50`. An amount in an unknown currency is shown in minor units.
+ * Formats an amount with its currency, such as `EUR 1,234.50`. Uses minor units for an unknown currency.
  * @param amount in minor units
  */
 export function money(amount: number, currency: string, decimals: Decimals): string {
@@ -37,7 +37,7 @@ export function money(amount: number, currency: string, decimals: Decimals): str
   return `${currency} ${fraction === undefined ? grouped : `${grouped}.${fraction}`}`
 }
 
-/** Reads an answer of payments with amounts, and the decimals of the currencies at the same time. */
+/** Reads an answer of payments with amounts and, in parallel, the decimals of the currencies. */
 export async function readWithDecimals<T extends object>(
   calls: Pick<OperatorCalls, 'read'>,
   { path, schema, query }: { readonly path: string; readonly schema: z.ZodType<T>; readonly query?: Query | undefined },
@@ -49,22 +49,22 @@ export async function readWithDecimals<T extends object>(
   return { ...listed, value: { ...listed.value, decimals } }
 }
 
-/** The value of a field for an amount: `1234.50`. Empty in an unknown currency. @param amount in minor units */
+/** Formats an amount for a field: `1234.50`. Empty for an unknown currency. @param amount in minor units */
 export function typedMoney(amount: number, currency: string, decimals: Decimals): string {
   const digits = decimals.get(currency)
   return digits === undefined ? '' : decimalText(amount, digits)
 }
 
 /**
- * Reads an amount that an operator typed, such as `12.50` or `12,5`, in minor units. Undefined for another text. A comma
- * before three digits is refused: it may stand between thousands.
+ * Parses an amount that an operator typed, such as `12.50` or `12,5`, into minor units. Returns `undefined` for any other text.
+ * Rejects a comma before three digits, because it may separate thousands.
  */
 export function readMoney(text: string, currency: string, decimals: Decimals): number | undefined {
   const digits = decimals.get(currency)
   return digits === undefined ? undefined : readDecimal(text, digits)
 }
 
-/** The refusal of a field without an amount in its currency. */
+/** The error for a field without a valid amount. */
 export function invalidAmount(
   field: string,
   currency: string,
@@ -72,23 +72,23 @@ export function invalidAmount(
   return { problem: amountInvalid({ currency }), field }
 }
 
-/** A share as `1.45 %`. @param basisPoints hundredths of a percent */
+/** Formats a share as `1.45 %`. @param basisPoints hundredths of a percent */
 export function percent(basisPoints: number): string {
   return `${typedPercent(basisPoints)} %`
 }
 
-/** The value of a field for a share: `1.45`. @param basisPoints hundredths of a percent */
+/** Formats a share for a field: `1.45`. @param basisPoints hundredths of a percent */
 export function typedPercent(basisPoints: number): string {
   return decimalText(basisPoints, PERCENT_DIGITS)
 }
 
-/** Reads a percentage that an operator typed, such as `1.45` or `1,4`, in basis points. Undefined for another text. */
+/** Parses a percentage such as `1.45` or `1,4` into basis points. Returns `undefined` for any other text. */
 export function readPercent(text: string): number | undefined {
   const basisPoints = readDecimal(text, PERCENT_DIGITS)
   return basisPoints !== undefined && basisPoints <= BASIS_POINTS_MAX ? basisPoints : undefined
 }
 
-/** Reads a number with a limited number of decimals, as an integer of its smallest unit. */
+/** Parses a number with at most `digits` decimals into an integer of its smallest unit. */
 function readDecimal(text: string, digits: number): number | undefined {
   const [, whole, fraction = ''] = /^\s*(\d{1,12})(?:(?!,\d{3}\s*$)[.,](\d+))?\s*$/.exec(text) ?? []
   if (whole === undefined || fraction.length > digits) return undefined

@@ -2,32 +2,31 @@ import { type Html, html } from '@trestle/common/documents/html.ts'
 import { attribute } from './form.ts'
 import { merchantPath } from './paths.ts'
 
-/** How a state looks: good news, attention needed, an error, or none of these. */
+/** The appearance of a state: good, needs attention, an error, or neutral. */
 export type Tone = 'good' | 'warn' | 'bad' | 'info' | 'plain'
 
-/** A state in a word or two. The word alone is sufficient; the colour only repeats it. */
+/** A state in one or two words. The words are sufficient, and the colour only repeats them. */
 export function badge(text: string, tone: Tone = 'plain'): Html {
   return html`<span class="badge${tone === 'plain' ? '' : ` ${tone}`}">${text}</span>`
 }
 
-/** An id with a button that copies it. Without script there is no button. */
+/** An id with a button that copies it. The button is hidden without JavaScript. */
 export function copyableId(id: string): Html {
   return html`<span class="id"><code>${id}</code><button type="button" class="copy" data-copy="${id}" aria-label="Copy ${id}" hidden>${icon('copy')}</button></span>`
 }
 
-/** The id of a merchant, as a link to it. */
 export function merchantLink(id: string): Html {
   return html`<a href="${merchantPath(id)}"><code>${id}</code></a>`
 }
 
-/** A time. It is written in UTC; a script shows it in the zone of the reader, with UTC in the title. */
+/** A time in UTC. A script shows it in the time zone of the reader, with UTC in the title. */
 export function time(iso: string | null | undefined): Html {
   if (iso === null || iso === undefined || Number.isNaN(Date.parse(iso))) return orDash('')
   const utc = new Date(iso).toISOString()
   return html`<time datetime="${utc}">${utc.slice(0, 10)} ${utc.slice(11, 16)} UTC</time>`
 }
 
-/** A value, or a muted dash when the value is missing. */
+/** A value, or a muted dash if the value is missing. */
 export function orDash(value: Html | string | null | undefined): Html {
   return value === undefined || value === null || value === '' ? html`<span class="soft none">–</span>` : html`${value}`
 }
@@ -37,22 +36,21 @@ export function count(number: number): string {
   return number.toLocaleString('en')
 }
 
-/** A whole number as `count` writes it. A 0 is muted, so that the other numbers stand out. */
+/** Formats a whole number like `count`. A 0 is muted, so that other numbers stand out. */
 export function quietCount(number: number): Html {
   return number === 0 ? html`<span class="soft">0</span>` : html`${count(number)}`
 }
 
 /**
- * Adds break points to a text that may be an email address, a URL or a name of the program: after `@`, a slash or an
- * underscore, before a dot and a letter, and inside a word only if the word alone is too long. Amounts and versions stay
- * whole.
+ * Adds break points to a text that may be an email address, a URL or a program name: after `@`, a slash or an underscore, and
+ * before a dot that a letter follows. A word itself breaks only if it is too long for a line. Amounts and versions stay whole.
  */
 export function breakable(text: string): Html {
   const [first = '', ...others] = text.split(/(?<=[@/_])(?![@/_]|$)|(?<=\.)(?=\p{L})/u)
   return html`${first}${others.map((part) => html`<wbr>${part}`)}`
 }
 
-/** Pages about the same subject, as links. @param current the path of the current page */
+/** Links to pages about the same subject. @param current the path of the current page */
 export function tabs(label: string, pages: readonly (readonly [path: string, label: string])[], current: string): Html {
   return html`<nav class="tabs" aria-label="${label}"><ul>${pages.map(
     ([path, text]) =>
@@ -60,7 +58,7 @@ export function tabs(label: string, pages: readonly (readonly [path: string, lab
   )}</ul></nav>`
 }
 
-/** Names and values. Undefined values are omitted. */
+/** A list of names and values without the `undefined` values. */
 export function factList(facts: readonly (readonly [string, Html | string | undefined])[]): Html {
   const known = facts.flatMap(([name, value]) => (value === undefined || value === '' ? [] : [[name, value] as const]))
   return html`<dl class="facts">${known.map(([name, value]) => html`<div><dt>${name}</dt><dd>${typeof value === 'string' ? breakable(value) : value}</dd></div>`)}</dl>`
@@ -70,21 +68,20 @@ export function card(title: string, body: Html, more: Html | undefined = undefin
   return html`<section class="card"><div class="card-head"><h2>${title}</h2>${more}</div>${body}</section>`
 }
 
-/** The message of an empty part, with its reason. @param actions links that would change this */
+/** The message of an empty list, with the reason. @param actions links that would change this */
 export function emptyState(name: IconName, text: string, actions: readonly Html[] = []): Html {
   const ways = actions.length === 0 ? undefined : html`<div class="actions">${actions}</div>`
   return html`<div class="empty">${icon(name)}<p>${text}</p>${ways}</div>`
 }
 
-/** The head of a page: its list, its title, its facts and its buttons. */
 interface PageHead {
   readonly title: string
-  /** The list that it belongs to. */
+  /** The list that contains the object. */
   readonly above?: { readonly label: string; readonly path: string }
   readonly badges?: readonly Html[]
   readonly facts?: readonly Html[]
   readonly actions?: readonly Html[]
-  /** Why other operators have more buttons. */
+  /** The reason why other operators have more buttons. */
   readonly note?: string | undefined
 }
 
@@ -95,32 +92,32 @@ ${actions.length === 0 ? undefined : html`<div class="actions">${actions}</div>`
 ${note === undefined ? undefined : html`<p class="hint">${note}</p>`}`
 }
 
-/** The look of the link to a question: the main purpose of a page, an act that cannot be undone, or neither. */
+/** The appearance of a link to a question: the main action of a page, an irreversible action, or neither. */
 export type AskTone = 'main' | 'plain' | 'danger'
 
 const ASK_CLASSES = { main: 'button primary', plain: 'button', danger: 'button danger-quiet' } as const
 
-/** The header of a request that a page makes by itself, which does not count as use of the session. */
+/** Marks a request that a page sends automatically. It does not count as use of the session. */
 const POLL_HEADERS = JSON.stringify({ 'X-Trestle-Poll': '1' })
 
-/** The attributes of htmx by which a part of a page reloads every two seconds, while something is in progress. */
+/** The htmx attributes that reload a part of a page every two seconds while something is in progress. */
 export function polled(id: string, path: string): Html {
   return html` hx-get="${path}" hx-trigger="every 2s" hx-select="#${id}" hx-target="#${id}" hx-swap="outerHTML" hx-headers="${POLL_HEADERS}"`
 }
 
-/** A link to the question before a change. With script, the question opens in a dialog. */
+/** A link to the question before a change. With JavaScript, the question opens in a dialog. */
 export function askLink(path: string, label: string, tone: AskTone = 'plain'): Html {
   return html`<a class="${ASK_CLASSES[tone]}" href="${path}" data-ask>${label}</a>`
 }
 
 interface Question {
   readonly title: string
-  /** The effects of the change, a sentence each. */
+  /** The effects of the change, one sentence each. */
   readonly consequences: readonly string[]
   readonly form: Html
 }
 
-/** Writes a question, for a page of its own or for the dialog. */
+/** Renders a question for a separate page or for the dialog. */
 export function questionOf({ title, consequences, form }: Question): Html {
   return html`<div class="question"><h1>${title}</h1>
 <ul class="consequences">${consequences.map((each) => html`<li>${each}</li>`)}</ul>
@@ -129,10 +126,10 @@ ${form}</div>`
 
 interface DayChart {
   readonly label: string
-  /** UTC days in order. */
+  /** UTC days in ascending order. */
   readonly days: readonly { readonly date: string; readonly value: number }[]
   readonly tone?: 'bad' | 'second'
-  /** Writes a value, such as an amount with its currency. */
+  /** Formats a value, such as an amount with its currency. */
   readonly write: (value: number) => string
 }
 
@@ -142,20 +139,20 @@ const WIDTH = 480
 const HEIGHT = 96
 const GAP = 3
 
-/** The last 30 UTC days in order, the day of `now` last, as `YYYY-MM-DD`. */
+/** The last 30 UTC days in ascending order, up to the day of `now`, as `YYYY-MM-DD`. */
 export function lastDays(now: Date): readonly string[] {
   return Array.from({ length: DAYS }, (_, at) =>
     new Date(now.getTime() - (DAYS - 1 - at) * DAY_MS).toISOString().slice(0, 10),
   )
 }
 
-/** Draws values by day, with their sum and the highest. Readers who do not see bars get the sum, and each day by its title. */
+/** Draws values by day, with their sum and maximum. Screen readers get the sum, and each day by its title. */
 export function dayChart({ label, days, tone, write }: DayChart): Html {
   const sum = days.reduce((total, { value }) => total + value, 0)
   const most = Math.max(...days.map(({ value }) => value), 0)
   const step = WIDTH / days.length
   const bars = days.map(({ date, value }, at) => {
-    // A day with little is visible too.
+    // Show at least a small bar for a small value.
     const height = value <= 0 ? 0 : Math.max(2, (value / most) * HEIGHT)
     return html`<rect class="bar${tone === undefined ? '' : ` ${tone}`}" x="${fixed(at * step)}" y="${fixed(HEIGHT - height)}" width="${fixed(step - GAP)}" height="${fixed(height)}" rx="1.5"><title>${date}: ${write(value)}</title></rect>`
   })
@@ -164,7 +161,7 @@ export function dayChart({ label, days, tone, write }: DayChart): Html {
 <p class="hint chart-ends"><span>${shortDay(days[0]?.date)}</span><span>${shortDay(days.at(-1)?.date)}</span></p></figure>`
 }
 
-/** A UTC day below a chart, such as `28 Oct`. */
+/** Formats a UTC day below a chart, such as `28 Oct`. */
 function shortDay(date: string | undefined): string {
   if (date === undefined) return ''
   return new Date(date).toLocaleDateString('en-GB', { day: 'numeric', month: 'short', timeZone: 'UTC' })
@@ -174,12 +171,12 @@ function fixed(number: number): string {
   return number.toFixed(2)
 }
 
-/** How many characters and levels of JSON are indented, and how many characters are shown at all. */
+/** The limits for JSON on pages: characters and levels for indentation, and characters in total. */
 const JSON_MAX = { indented: 20_000, levels: 10, shown: 100_000 } as const
 
 /**
- * Writes JSON of other systems for a page. Each line is indented by its level, so a deeply nested megabyte would become a
- * hundred: such a value is written on one line, and a large one is cut.
+ * Formats JSON of other systems for a page. Indenting a deeply nested value of 1 MB would produce 100 MB, so such a value is
+ * written on one line. A large one is truncated.
  */
 export function jsonText(value: unknown): string {
   const text = JSON.stringify(value) ?? ''
@@ -190,7 +187,7 @@ export function jsonText(value: unknown): string {
 }
 
 /**
- * Writes JSON with a line for each member. Undefined if it is long or nested deeply.
+ * Formats JSON with one member on each line. Returns `undefined` if it is long or deeply nested.
  * @param text the value as JSON on one line, if the caller has it
  */
 export function indentedJson(value: unknown, text: string = JSON.stringify(value) ?? ''): string | undefined {
@@ -232,7 +229,7 @@ const PATHS = {
 
 export type IconName = keyof typeof PATHS
 
-/** A picture beside a text. Screen readers skip it. */
+/** A decorative picture. Screen readers skip it. */
 export function icon(name: IconName): Html {
   return html`<svg class="icon" viewBox="0 0 16 16" aria-hidden="true"><path d="${PATHS[name]}"/></svg>`
 }

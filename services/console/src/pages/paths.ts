@@ -13,8 +13,8 @@ export function merchantPath(id: string): string {
 }
 
 /**
- * The path in a query, if it belongs to the console: no other site, nothing that a browser reads as one, and no fragment,
- * which could choose the target of the next Tab.
+ * Returns the path if it belongs to the console, otherwise the home page. Rejects other sites, paths that a browser reads as
+ * another site, and fragments, which could choose the target of the next Tab.
  */
 export function ownPath(text: string | undefined): string {
   return text !== undefined && /^\/(?![/\\])[\x21\x22\x24-\x7e]*$/.test(text) ? text : PATHS.home

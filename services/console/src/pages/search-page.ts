@@ -5,28 +5,28 @@ import type { ConsolePage } from './layout.ts'
 import { badge, breakable, card, emptyState, type IconName, icon, pageHead, time } from './parts.ts'
 import { merchantPath } from './paths.ts'
 
-/** An object that a search found, in any service. */
+/** An object of any service that a search found. */
 export interface Hit {
   readonly kind: string
   readonly id: string
   readonly title: string
   readonly path: string
   readonly icon: IconName
-  /** The states that distinguish the object from similar ones. */
+  /** Badges that distinguish the object from similar ones. */
   readonly badges?: readonly Html[]
-  /** When it was made, in ISO 8601. */
+  /** The creation time in ISO 8601. */
   readonly created?: string | null | undefined
 }
 
-/** The results of one service, or why there are none. */
+/** The results of one service, or the reason why there are none. */
 export interface Found {
   readonly service: ServiceName
   readonly label: string
-  /** Undefined: the service could not be searched. */
+  /** `undefined` if the service could not be searched. */
   readonly hits: readonly Hit[] | undefined
-  /** Why it could not be searched. Undefined: it did not answer. */
+  /** The reason for that, or `undefined` if the service did not answer. */
   readonly problem?: string | undefined
-  /** The list with all results. Undefined: all results are shown. */
+  /** The list with all results, or `undefined` if all results are shown. */
   readonly allAt?: string | undefined
 }
 
@@ -53,7 +53,7 @@ const OBJECT_ICONS = {
   app: 'apps',
 } as const satisfies Record<z.infer<typeof FoundObject>['kind'], IconName>
 
-/** The results of payments except transactions, whose list shows more about them. */
+/** The results of payments without transactions, because the list of transactions shows more about them. */
 export const PaymentsHits = z.object({ hits: z.array(FoundObject) }).transform(({ hits }): readonly Hit[] =>
   hits
     .filter(({ kind }) => kind !== 'transaction')
@@ -66,7 +66,7 @@ export const PaymentsHits = z.object({ hits: z.array(FoundObject) }).transform((
     })),
 )
 
-/** The products of an answer of inventory. */
+/** The products in an answer of inventory. */
 export const ProductHits = z.object({ data: z.array(FoundProduct) }).transform(({ data }): readonly Hit[] =>
   data.map(({ id, sku }) => ({
     kind: 'product',
@@ -77,7 +77,7 @@ export const ProductHits = z.object({ data: z.array(FoundProduct) }).transform((
   })),
 )
 
-/** The results of a search, with a card for each service that has found something or does not answer. */
+/** The results of a search, with a card for each service that found something or does not answer. */
 export function searchPage(text: string, found: readonly Found[]): ConsolePage {
   const isEmpty = found.every(({ hits }) => hits?.length === 0)
   return {

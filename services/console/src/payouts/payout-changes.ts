@@ -121,7 +121,7 @@ function describeExport(answer: unknown): string {
 }
 
 /**
- * Names each payout that the bank would refuse, and why. Merchants choose their names, so the list may be too long for a
+ * Lists each payout that the bank would reject, with the reason. Merchants choose their names, so the list may be too long for a
  * notice.
  */
 function describeHeld(held: z.infer<typeof Exported>['held']): Html {
@@ -143,7 +143,7 @@ const Payout = z.looseObject({
   bank: z.object({ iban: z.string() }),
   test: z.boolean(),
 })
-/** A payout as payments shows it (payments reference: Other objects). */
+/** A payout in the form of payments (payments reference: Other objects). */
 export type Payout = z.infer<typeof Payout>
 
 export const PayoutView = z.object({ payout: Payout })
@@ -155,12 +155,11 @@ const Batch = z.looseObject({
   payouts: z.int(),
   currencies: z.array(z.object({ currency: z.string(), amount: Amount })),
 })
-/** Payouts that were sent to the bank together. */
 export type Batch = z.infer<typeof Batch>
 
 export const BatchesView = z.object({ batches: z.array(Batch) })
 
-/** The files of a batch for the bank, as base64. */
+/** The bank files of a batch, as base64. */
 export const BankFiles = z.object({
   files: z.array(z.object({ name: z.string(), type: z.string(), content: z.base64() })),
 })

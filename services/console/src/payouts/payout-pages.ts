@@ -32,7 +32,7 @@ import {
   payoutPath,
 } from './payout-changes.ts'
 
-/** How a state of a payout looks, and its meaning. */
+/** The label, appearance and meaning of each payout state. */
 const STATES = {
   created: ['Waiting', 'info', 'waits for the next file for the bank'],
   exported: ['At the bank', 'warn', 'stands in a file for the bank, and no outcome is recorded yet'],
@@ -40,7 +40,7 @@ const STATES = {
   failed: ['Failed', 'bad', 'went back to the balance of the merchant'],
 } as const satisfies Record<Payout['status'], readonly [label: string, tone: Tone, money: string]>
 
-/** The page of a payout: where its money is, and the result of the bank. */
+/** The page of a payout: the place of its money, and the result of the bank. */
 export function payoutPage(payout: WithDecimals<Payout>, viewer: Viewer): ConsolePage {
   const { id, amount, currency, created, decimals, status, bank, lineId, merchantId } = payout
   const title = money(amount, currency, decimals)
@@ -67,7 +67,6 @@ ${card(
   }
 }
 
-/** The badges of a payout: its state, and whether its merchant is a test merchant. */
 function payoutBadges({ status, test }: Pick<Payout, 'status' | 'test'>): readonly Html[] {
   const [label, tone] = STATES[status]
   return [badge(label, tone), ...(test ? [badge('Test')] : [])]
@@ -149,7 +148,7 @@ function payoutColumns(viewer: Viewer, decimals: Decimals): readonly Column<Payo
   ]
 }
 
-/** The files of batches are downloads, by a form: payments records each in its audit log. */
+/** Downloads of batch files are forms, because payments records each download in its audit log. */
 export function batchesPage(
   query: z.infer<typeof ListQuery>,
   { value, next }: Listed<WithDecimals<z.infer<typeof BatchesView>>>,
@@ -192,7 +191,7 @@ function batchColumns(
   ]
 }
 
-/** A button for each file of a batch: payouts in euro are in a file of their own. */
+/** A button for each file of a batch. Payouts in euro have a separate file. */
 function fileForms({ id, currencies }: Batch, proof: FormProof): Html {
   const kinds = new Set(currencies.map(({ currency }) => (currency === 'EUR' ? 'xml' : 'csv')))
   return html`<div class="actions">${[...kinds].map(

@@ -17,14 +17,13 @@ import { FormBody } from './browser-session.ts'
 import { answerDone, isLedToForm, leadAround, requireAction, visitOf } from './operator.ts'
 import { sendPage } from './pages.ts'
 
-/** A change that the address names, and its object. */
 interface NamedChange<Shown> {
   readonly name: string
   readonly shown: Shown
   readonly given: GivenFields
 }
 
-/** The object of changes, and how an address names it. */
+/** The object of changes, and the parameters that identify it. */
 interface ChangeRoutesOptions<Params, Shown> {
   readonly params: z.ZodType<Params>
   readonly changeable: Changeable<Shown>
@@ -34,7 +33,7 @@ interface ChangeRoutesOptions<Params, Shown> {
 const ChangeName = z.object({ change: z.string().max(32) })
 
 /**
- * Adds the routes of changes: GET asks before a change, and POST makes it.
+ * Adds the routes of changes: GET asks for confirmation, and POST makes the change.
  * @param path its last part is `:change`, or the name of a change
  */
 export function addChangeRoutes<Params, Shown>(
@@ -47,7 +46,7 @@ export function addChangeRoutes<Params, Shown>(
   const schema = { params: isFixed ? params : params.and(ChangeName) }
   const named = async (request: FastifyRequest, given: GivenFields): Promise<NamedChange<Shown>> => {
     const name = isFixed ? lastPart : ChangeName.parse(request.params).change
-    // The schema of the route has validated them. Reading them again gives them their type.
+    // The schema of the route has validated the parameters. Parse them again only for their type.
     return { name, shown: await read(request, params.parse(request.params), given), given }
   }
   app.get<{ Querystring: GivenFields }>(
@@ -61,11 +60,11 @@ export function addChangeRoutes<Params, Shown>(
 }
 
 /**
- * Asks before a change. If another site or a sign-in has led the browser here, it is redirected to the object: the form of
- * the question may be filled in, and a key or a click that was meant for the previous page would send it. Anyone can write
- * the address to which a sign-in leads.
- * @throws notSignedIn, actionForbidden, pageNotFound for an unknown change, and objectNotFound for a part that the object
- * does not have
+ * Asks for confirmation of a change. If another site or a sign-in has led the browser here, it is redirected to the page of the
+ * object. Otherwise a key or a click for the previous page could send the form, which may be filled in. Anyone can write the URL
+ * to which a sign-in leads.
+ * @throws notSignedIn, actionForbidden, pageNotFound for an unknown change, and objectNotFound for a part that the object does
+ * not have
  */
 async function askChange<Shown>(
   request: FastifyRequest,
@@ -81,10 +80,9 @@ async function askChange<Shown>(
 }
 
 /**
- * Makes the change that an operator has confirmed. If the service refuses it, the reason stands above the fields with the
- * typed values.
- * @throws notSignedIn, actionForbidden, pageNotFound for an unknown change, and objectNotFound for a part that the object
- * does not have
+ * Makes the change that an operator has confirmed. If the service rejects it, the form shows the reason and the typed values.
+ * @throws notSignedIn, actionForbidden, pageNotFound for an unknown change, and objectNotFound for a part that the object does
+ * not have
  */
 async function answerChange<Shown>(
   request: FastifyRequest,
@@ -98,7 +96,7 @@ async function answerChange<Shown>(
   const linked = linkedFields(change, shown, given)
   if (change.part?.isEnded !== true) requirePart(linked)
   if (isStale(change, shown, given)) {
-    // The fields show the current object: the typed values were meant for its former state.
+    // Show the current values, because the typed values were meant for the former state of the object.
     const { status, ...asked } = askedAgain(request, { kind: 'refused', message: `${formStale().message}.` })
     return sendPage(request, reply, questionPage(changeable, { change, shown, given: linked ?? {}, ...asked }), status)
   }
@@ -117,7 +115,7 @@ async function answerChange<Shown>(
   return sendPage(request, reply, questionPage(changeable, { change, shown, given, ...asked }), status)
 }
 
-/** A form that is shown again, and why. */
+/** A form that is shown again, with the reason. */
 export interface AskedAgain {
   readonly proof: FormProof
   readonly problem: Problem
@@ -125,8 +123,8 @@ export interface AskedAgain {
 }
 
 /**
- * The values for a form that is shown again, because its change was refused or the answer was lost. It keeps its key: an
- * earlier attempt may be done already, or may still run, and services store no key of a change that they refuse.
+ * Returns the values for a form that is shown again after a rejected change or a lost answer. The form keeps its key, because an
+ * earlier attempt may be done or still running. Services store no key of a rejected change.
  */
 export function askedAgain(request: FastifyRequest, outcome: Exclude<Outcome, { kind: 'done' }>): AskedAgain {
   const { _key: key, _csrf: csrf } = FormBody.parse(request.body)
@@ -148,19 +146,18 @@ async function sendChange<Shown>(
   return visitOf(request).calls.change({ service, ...call, answer: asked.change.answer, key: asked.key })
 }
 
-/** @throws pageNotFound */
 function requireChange<Shown>({ changes }: Changeable<Shown>, name: string): AskedChange<Shown> {
   const found = changes.find((change) => change.name === name)
   if (found === undefined) throw pageNotFound()
   return found
 }
 
-/** The fields that a link fills in. @throws objectNotFound if the object has no such part */
+/** Requires that the object has the part. @throws objectNotFound */
 function requirePart(linked: GivenFields | undefined): GivenFields {
   return linked ?? refuseMissing()
 }
 
-/** Finds an object without an address of its own in a list. @throws objectNotFound */
+/** Finds an object that has no URL of its own in a list. @throws objectNotFound */
 export function findById<Row extends { readonly id: string }>(rows: readonly Row[], id: string): Row {
   return rows.find((row) => row.id === id) ?? refuseMissing()
 }

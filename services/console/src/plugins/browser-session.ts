@@ -7,7 +7,7 @@ import { formRefused } from '../errors.ts'
 import type { AuthTokens, Tokens } from '../sessions/auth-session.ts'
 import { isOver, type Session } from '../sessions/session-cipher.ts'
 
-/** The fields of every form of a session. */
+/** The fields of every form in a session. */
 export const FormBody = z.object({ _csrf: z.string(), _key: z.string().min(1).max(255) })
 
 /** Reads and writes the cookie of a session, and accepts forms only from pages of the console. */
@@ -22,7 +22,7 @@ export const browserSession = fp(
 )
 
 /**
- * A browser names the page whose form it sends. Neither another site nor another host of this site may send forms.
+ * Requires the origin of the console in Origin or Referer. Other sites and other hosts of this site must not send forms.
  * @throws formRefused
  */
 function requireOwnOrigin({ headers, server }: FastifyRequest): void {
@@ -31,7 +31,7 @@ function requireOwnOrigin({ headers, server }: FastifyRequest): void {
 }
 
 /**
- * Whether a page of another site, or of another host of this site, has led the browser here. False if the browser does not
+ * Returns whether a page of another site, or of another host of this site, led the browser here. `false` if the browser does not
  * say.
  */
 export function isLedByOthers({ headers }: Pick<FastifyRequest, 'headers'>): boolean {
@@ -39,7 +39,7 @@ export function isLedByOthers({ headers }: Pick<FastifyRequest, 'headers'>): boo
 }
 
 /**
- * Checks that a form comes from a page of the session.
+ * Requires that a form comes from a page of the session.
  * @throws formRefused
  */
 export function requireForm({ body, server }: Pick<FastifyRequest, 'body' | 'server'>, sessionId: string): void {
@@ -51,7 +51,7 @@ function requireOwn(isOwn: boolean): asserts isOwn {
   if (!isOwn) throw formRefused()
 }
 
-/** Undefined without a session, and for a session that has expired by the clock of the console. */
+/** Returns `undefined` if there is no session, or if it has expired by the clock of the console. */
 export async function readSession({ cookies, server }: FastifyRequest): Promise<Session | undefined> {
   const { sessionCipher, now } = server.deps
   const text = cookies[cookieName(server.deps.config.origin)]
@@ -59,7 +59,7 @@ export async function readSession({ cookies, server }: FastifyRequest): Promise<
   return session === undefined || isOver(session, now()) ? undefined : session
 }
 
-/** Ends a session at auth. False if auth has not done it. */
+/** Ends a session at auth. Returns `false` if auth failed to do it. */
 export async function endAtAuth({ server, ip }: FastifyRequest, session: Session): Promise<boolean> {
   const { accessTokens, auth } = server.deps
   try {
@@ -79,7 +79,7 @@ export async function writeSession(reply: FastifyReply, session: Session): Promi
   reply.setCookie(cookieName(config.origin), await sessionCipher.encrypt(session), cookieOptions(config.origin))
 }
 
-/** Removes the cookie, and forgets the access token. */
+/** Removes the cookie and the stored access token. */
 export function endSession(reply: FastifyReply, sessionId: string | undefined): void {
   const { config, accessTokens } = reply.server.deps
   if (sessionId !== undefined) accessTokens.forget(sessionId)
@@ -87,8 +87,8 @@ export function endSession(reply: FastifyReply, sessionId: string | undefined): 
 }
 
 /**
- * Begins the session of a browser with the tokens of a sign-in, and keeps its access token.
- * @param earlier values of the same session before its second factor
+ * Begins a browser session with the tokens of a sign-in, and stores its access token.
+ * @param earlier values of the same session from before its second factor
  */
 export async function beginSession(
   reply: FastifyReply,
@@ -97,7 +97,7 @@ export async function beginSession(
 ): Promise<void> {
   const { accessTokens, now } = reply.server.deps
   const usedAtMs = now().getTime()
-  // A second factor of the same session brings newer tokens.
+  // The step-up of a session brings newer tokens, so it raises the generation.
   const tokens: Tokens = { ...signedIn, generation: (earlier.generation ?? -1) + 1 }
   accessTokens.keep(tokens)
   const { sessionId: id, refreshToken, generation, hasSecondFactor } = tokens
@@ -114,7 +114,7 @@ export async function beginSession(
   })
 }
 
-/** A browser accepts a cookie with the prefix only over TLS, and only from this host (RFC 6265bis). */
+/** Browsers accept a cookie with this prefix only over TLS and only from this host (RFC 6265bis). */
 function cookieName(origin: string): string {
   return isSecure(origin) ? '__Host-trestle_console' : 'trestle_console'
 }

@@ -14,10 +14,10 @@ import {
 import type { Product } from '../products/product-view.ts'
 import { FormBody } from './browser-session.ts'
 
-/** A field that appears once or several times. */
+/** A field that may appear several times. */
 const Texts = z.union([z.string().transform((text) => [text]), z.array(z.string())]).prefault([])
 
-/** The fields of the form of a product: attributes as names and values, or as JSON. */
+/** The form of a product: attributes as names and values, or as JSON. */
 export const ProductBody = FormBody.extend({
   sku: z.string(),
   as: z.enum(['form', 'json']).prefault('form'),
@@ -27,21 +27,17 @@ export const ProductBody = FormBody.extend({
 })
 type ProductBody = z.output<typeof ProductBody>
 
-/** The attributes of a form as JSON. */
 export function readAttributes(body: ProductBody): ReadAttributes {
   return body.as === 'json' ? { kind: 'read', json: body.attributes } : readFields(pairsOf(body))
 }
 
-/** The fields of a sent form, as the form shows them: names and values, or the typed JSON of the attributes. */
+/** Returns the sent fields for showing the form again: names and values, or the typed JSON. */
 export function sentFields(body: ProductBody): ProductFields {
   const { sku, as, attributes } = body
   return as === 'json' ? { sku, fields: undefined, json: attributes } : { sku, fields: pairsOf(body), json: '' }
 }
 
-/**
- * The fields of a product, as its form shows them. Attributes that are not an object have no names and values, and become
- * JSON text.
- */
+/** Returns the fields of a product for its form. Attributes that are not an object become JSON text. */
 export function shownFields(
   { sku, attributes }: Pick<Product, 'sku' | 'attributes'>,
   as: 'form' | 'json',
@@ -55,7 +51,7 @@ function pairsOf({ name: names, value: values }: ProductBody): readonly Attribut
     .filter(({ name, text }) => name !== '' || text !== '')
 }
 
-/** A form does not send a box that is not checked. */
+/** Browsers omit an unchecked checkbox. */
 export const LocationBody = FormBody.extend({
   code: z.string().trim(),
   name: z.string(),
@@ -65,21 +61,20 @@ export const LocationBody = FormBody.extend({
     .transform((value) => value === 'yes'),
 })
 
-/** A file of a form, which is read while it arrives. */
+/** A file in a form. It is read while it arrives. */
 interface FormFile {
-  /** The name of the file on the operator's machine. Empty: none was chosen. */
+  /** The file name on the operator's machine. Empty if no file was chosen. */
   readonly name: string
   readonly bytes: Readable
-  /** Aborted with the error of a malformed form, or of one that breaks off. */
+  /** Aborted with an error if the form is malformed or incomplete. */
   readonly broken: AbortSignal
 }
 
-/** A form has a few short fields before its file. */
 const LIMITS = { fields: 10, fieldSize: 1_024, files: 1, parts: 11 } as const
 
 /**
- * Reads a form until its file begins: the fields precede it. The caller reads the file.
- * @throws requestMalformed for another form, or one that breaks off
+ * Reads a form up to the beginning of its file, which follows all fields. The caller reads the file.
+ * @throws requestMalformed if the form is malformed or incomplete
  */
 export function readFileForm({ headers }: FastifyRequest, payload: Readable): Promise<Record<string, unknown>> {
   const { promise, resolve, reject } = Promise.withResolvers<Record<string, unknown>>()
@@ -89,21 +84,21 @@ export function readFileForm({ headers }: FastifyRequest, payload: Readable): Pr
   const breakOff = (cause: unknown) => {
     const error = requestMalformed({ cause })
     broken.abort(error)
-    // A reader of the file must get the error too.
+    // The reader of the file must get the error too.
     file?.destroy(error)
     reject(error)
   }
   try {
     const form = new Busboy({ headers: { ...headers, 'content-type': headers['content-type'] ?? '' }, limits: LIMITS })
     form.on('field', (name, value, _isNameCut, isValueCut) => {
-      // The library cuts values that are too long, and omits further ones.
+      // The library truncates long values and omits excess fields.
       if (isValueCut) breakOff(new Error('a field is too long'))
-      // The library replaces bytes that are not UTF-8.
+      // The library replaces bytes that are not UTF-8 by U+FFFD.
       if (value.includes('\uFFFD')) breakOff(new Error('a field is not UTF-8'))
       fields.set(name, value)
     })
     form.on('file', (_field, bytes, name: string | undefined) => {
-      // If the form is refused, its file has no reader, and an error of it would end the process.
+      // If the form is rejected, nobody reads its file. Without a listener, an error of the file would end the process.
       bytes.on('error', () => {})
       file = bytes
       resolve({
@@ -119,7 +114,7 @@ export function readFileForm({ headers }: FastifyRequest, payload: Readable): Pr
     finished(payload, (error) => {
       if (error) breakOff(error)
     })
-    // Not `pipeline`: it would cut the connection of a malformed form, before the answer.
+    // `pipeline` would close the connection of a malformed form before the response.
     payload.pipe(form)
   } catch (error) {
     breakOff(error)
@@ -127,19 +122,18 @@ export function readFileForm({ headers }: FastifyRequest, payload: Readable): Pr
   return promise
 }
 
-/** How much of a form is read after its answer, and for how long, in milliseconds. */
+/** How much of a form is read after its response, and for how many milliseconds. */
 interface RestBounds {
   readonly bytes: number
   readonly ms: number
 }
 
-/** More than a browser has in transit when it gets an answer; a client that sends more is cut off. */
+/** More than a browser has in transit when the response arrives. */
 const REST_MAX: RestBounds = { bytes: 64 * 1_024 * 1_024, ms: 30_000 }
 
 /**
- * Reads the rest of a form that was answered before its end, and discards it: a browser shows an answer only once it has sent
- * its whole form. A client that sends more than the bounds permit loses its connection, so that no client holds connections
- * for nothing.
+ * Reads and discards the rest of a form that was answered early, because a browser shows a response only after it has sent the
+ * whole form. Closes the connection if the client sends more than the bounds allow, so that clients cannot occupy connections.
  */
 export function readRest(raw: Readable, { bytes, ms }: RestBounds = REST_MAX): void {
   raw.unpipe()

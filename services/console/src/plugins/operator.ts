@@ -18,7 +18,7 @@ import type { AuthTokens } from '../sessions/auth-session.ts'
 import type { Session } from '../sessions/session-cipher.ts'
 import { isLedByOthers, readSession, requireForm, writeSession } from './browser-session.ts'
 
-/** The operator who requests a page, and their permissions. */
+/** The operator who requests a page, with their permissions. */
 export interface Visit {
   readonly session: Session
   readonly email: string
@@ -30,8 +30,8 @@ export interface Visit {
 }
 
 /**
- * The concurrency limit of an operator's pages and changes. One thread makes all pages. The more requests it has, the later
- * it accepts new connections.
+ * The concurrency limit for pages and changes of operators. One thread renders all pages, so with more requests it accepts new
+ * connections later.
  */
 const OPERATOR_LIMIT: ConcurrencyLimitOptions = {
   slots: 64,
@@ -48,8 +48,8 @@ const Me = z.object({
 })
 
 /**
- * Admits only operators. Asks auth before each page and each change who the operator is, so that a role, a ban and an ended
- * session take effect at once (console reference: Sessions of the console).
+ * Admits only operators. Identifies the operator at auth before each page and change, so that a new role, a ban or an ended
+ * session takes effect immediately (console reference: Sessions of the console).
  */
 export const operatorPages = fp(
   async (app: FastifyInstance) => {
@@ -82,8 +82,8 @@ function isRead({ method }: FastifyRequest): boolean {
 }
 
 /**
- * Identifies the operator again, once the body of a change has arrived: it may end long after its headers, and the operator
- * may have lost role, session or account since. The services trust the access token until it expires.
+ * Identifies the operator again after the body of a change has arrived. The body may end long after its headers, and the operator
+ * may have lost role, session or account. Other services trust the access token until it expires.
  * @throws notSignedIn, operatorForbidden for a user who is no longer an operator
  */
 export async function identifyAgain(request: FastifyRequest): Promise<void> {
@@ -103,9 +103,9 @@ export function viewerOf(request: FastifyRequest): Viewer {
 }
 
 /**
- * Requires a role with this action. The service judges the action itself; this check avoids a form that could only be
- * refused.
- * @throws notSignedIn, and actionForbidden for a role that may not
+ * Requires that the role allows the action. The service checks the action itself. This check avoids a form that the service would
+ * reject.
+ * @throws notSignedIn, and actionForbidden if the role does not allow the action
  */
 export function requireAction(request: FastifyRequest, action: OperatorAction): Visit {
   const visit = visitOf(request)
@@ -114,8 +114,8 @@ export function requireAction(request: FastifyRequest, action: OperatorAction): 
 }
 
 /**
- * Whether another site, or a sign-in, has led the browser to a form. It then opens the page around the form instead: keys and
- * clicks that are meant for the other site would fill in the form and send it.
+ * Returns whether another site or a sign-in led the browser to a form. If so, show the page around the form instead. Otherwise
+ * keys and clicks that are meant for the other site would fill in the form and send it.
  * @throws notSignedIn
  */
 export function isLedToForm(request: FastifyRequest): boolean {
@@ -123,8 +123,8 @@ export function isLedToForm(request: FastifyRequest): boolean {
 }
 
 /**
- * Redirects the browser from a form to the page around it. After a sign-in no page was opened yet, and the page around a
- * question may be a form itself.
+ * Redirects the browser from a form to the page around it. Keeps `isNew` after a sign-in, because the page around a question may
+ * itself be a form.
  * @throws notSignedIn
  */
 export async function leadAround(request: FastifyRequest, reply: FastifyReply, path: string): Promise<FastifyReply> {
@@ -138,18 +138,18 @@ interface SignedInSession {
   readonly tokens: AuthTokens
 }
 
-/** @throws notSignedIn, and serviceUnavailable while auth does not answer */
+/** @throws notSignedIn, and serviceUnavailable if auth does not answer */
 export async function requireTokens(request: FastifyRequest): Promise<SignedInSession> {
   return findTokens(request, requireSession(await readSession(request)))
 }
 
-/** The email of the operator who is signed in in the browser. Undefined: there is none, or auth no longer admits them. */
+/** Returns the email of the operator in this browser, or `undefined` if auth admits no operator. */
 export async function findSignedIn(request: FastifyRequest, reply: FastifyReply): Promise<string | undefined> {
   const known = await readSession(request)
   if (known === undefined) return undefined
   try {
     const { session, tokens } = await findTokens(request, known)
-    // `usedAt` stays unchanged, because showing the signed-in operator does not prolong a session. The tokens may be newer.
+    // Keep `usedAt`: showing the signed-in operator does not prolong the session. Store newer tokens.
     await writeSession(reply, session)
     return (await identify(request, session, tokens)).email
   } catch (error) {
@@ -182,8 +182,8 @@ async function identify(request: FastifyRequest, session: Session, tokens: AuthT
 }
 
 /**
- * Records the use of the session. Requests that a page makes by itself do not count; they bring at most a newer refresh
- * token. Neither do requests of another site, such as for an image: a page that it leads to opens once more.
+ * Records the use of the session. Automatic requests of a page do not count, and at most update the refresh token. Requests from
+ * another site do not count either, such as for an image. A page that another site led to is opened once more.
  */
 async function keepAlive(request: FastifyRequest, reply: FastifyReply, session: Session): Promise<void> {
   if (request.headers['x-trestle-poll'] === '1' || isLedByOthers(request)) return writeSession(reply, session)
@@ -191,7 +191,7 @@ async function keepAlive(request: FastifyRequest, reply: FastifyReply, session: 
   await writeSession(reply, { ...others, usedAt: request.server.deps.now().getTime() })
 }
 
-/** Redirects to a page with a notice of the outcome. @throws notSignedIn */
+/** Redirects to a page with a notice about the outcome. @throws notSignedIn */
 export async function answerDone(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -211,7 +211,7 @@ interface DoneChange {
 declare module 'fastify' {
   interface FastifyRequest {
     visit: Visit | undefined
-    /** The id of the user whose tokens the browser has. */
+    /** The id of the user whose tokens are in the browser's session. */
     signedInAs: string | undefined
   }
 }

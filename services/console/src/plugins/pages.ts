@@ -9,7 +9,7 @@ import { type OpenedFile, SERVICE_NAMES } from '../service-calls/service-call.ts
 import { endSession, isLedByOthers } from './browser-session.ts'
 import { type Visit, visitOf } from './operator.ts'
 
-/** Answers an error with a page, and a request without a session with a redirect to the sign-in. */
+/** Responds to an error with a page. Without a session, redirects to the sign-in instead. */
 export function sendErrorPage(thrown: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const error = toHttpError(errorVocabulary, thrown, request)
   if (error.code === 'not_signed_in') return leadToSignIn(request, reply)
@@ -20,7 +20,7 @@ export function sendErrorPage(thrown: unknown, request: FastifyRequest, reply: F
   return sendError({ ...errorVocabulary, envelope }, error, reply)
 }
 
-/** After the sign-in, the browser returns to a page. It does not return to a form, which would be empty anyway. */
+/** Redirects to the sign-in and then back to the page. A form is left out, because it would be empty. */
 function leadToSignIn(request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const wasSignedIn = Object.keys(request.cookies).some((name) => name.endsWith('trestle_console'))
   endSession(reply, undefined)
@@ -28,12 +28,12 @@ function leadToSignIn(request: FastifyRequest, reply: FastifyReply): FastifyRepl
   if (request.method === 'GET' && request.url !== '/') query.set('next', request.url)
   if (wasSignedIn) query.set('ended', '1')
   const target = query.size === 0 ? PATHS.signIn : `${PATHS.signIn}?${query}`
-  // The script would put the sign-in into a part of the page, so a header makes it open the whole page instead.
+  // htmx would insert the sign-in into a part of the page. The header makes it open the whole page.
   if (request.headers['hx-request'] !== undefined) return reply.code(204).header('hx-redirect', target).send()
   return reply.redirect(target, 303)
 }
 
-/** Shows a page of an operator. A browser that another site has led here opens it once more. @throws notSignedIn */
+/** Shows a page of an operator. If another site led the browser here, the page opens again. @throws notSignedIn */
 export function sendPage(request: FastifyRequest, reply: FastifyReply, page: ConsolePage, status = 200): FastifyReply {
   if (isLedByOthers(request)) return openAgain(request, reply)
   return reply
@@ -43,9 +43,9 @@ export function sendPage(request: FastifyRequest, reply: FastifyReply, page: Con
 }
 
 /**
- * Makes the browser open the same address by itself, without the fragment of a link. A fragment of another site (`#main`,
- * `#:~:text=Refund`) chooses the target of the next Tab, so keys that are typed for the other site would open a question and
- * answer it. A redirect would keep the fragment.
+ * Makes the browser open the same URL again, without the fragment. A fragment from another site (`#main`, `#:~:text=Refund`)
+ * chooses the target of the next Tab. Keys that are typed for the other site could then open and answer a question. A redirect
+ * would keep the fragment.
  */
 function openAgain(request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const path = ownPath(request.url)
@@ -69,7 +69,6 @@ function openAgain(request: FastifyRequest, reply: FastifyReply): FastifyReply {
     .send(page.html)
 }
 
-/** Sends a file for download. */
 export function sendFile(
   reply: FastifyReply,
   {
@@ -85,7 +84,7 @@ export function sendFile(
     .send(content)
 }
 
-/** Sends rows as a file, in the pieces of a service. */
+/** Sends rows as a file while they arrive from the service. */
 export function sendCsv(
   reply: FastifyReply,
   name: string,
@@ -113,19 +112,19 @@ const TITLES: Readonly<Record<number, string>> = {
 }
 
 /**
- * Advice after a form that no service has answered: the change may be done all the same. The browser keeps the form, with its
+ * Advice after a form to which no service responded: the change may be done anyway. Reloading sends the same form with the same
  * key.
  */
 const SEND_AGAIN =
   'The change may be made already. Reload this page to send the same form again: the change is made at most once.'
 
-/** The frame of an error: none for those who are not signed in, and advice after some errors. */
+/** The frame of an error page, only for signed-in operators. Some errors have advice. */
 interface ErrorSurroundings {
   readonly frame: Frame | undefined
   readonly advice: string | undefined
 }
 
-/** The page of an error, with a link to the overview. */
+/** The page for an error, with a link to the overview. */
 function errorPage(
   { status, message }: Pick<HttpError, 'status' | 'message'>,
   { frame, advice }: ErrorSurroundings,

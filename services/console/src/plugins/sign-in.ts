@@ -29,8 +29,8 @@ interface SignInTry {
 }
 
 /**
- * Answers a correct password or link: redirects to the second factor, or to the requested page. The former session of the
- * browser ends. Its cookie is replaced, so no later request could end it.
+ * Responds to a correct password or link with a redirect to the second factor or to the requested page. Ends the former session
+ * of the browser, because its cookie is replaced and no later request could end it.
  */
 export async function answerSignIn(
   request: FastifyRequest,
@@ -46,19 +46,19 @@ export async function answerSignIn(
   if (tokens.role === undefined) return refuseOutsider(request, reply, tokens)
   const former = await readSession(request)
   const needsFactor = !tokens.hasSecondFactor && (await asksForFactor(request, tokens))
-  // The session stores that a factor is needed, because the browser may ignore the redirect to the page of the factor.
+  // Store that a factor is needed, because the browser may ignore the redirect to the page of the factor.
   await beginSession(reply, tokens, needsFactor ? { needsFactor } : {})
   if (former !== undefined) await endAtAuth(request, former)
   return reply.redirect(needsFactor ? factorPath(next) : next, 303)
 }
 
-/** An operator with a second factor uses it, even if the console does not require one. */
+/** Operators with a second factor must use it, even if the console does not require one. */
 async function asksForFactor({ server, ip }: FastifyRequest, { accessToken }: AuthTokens): Promise<boolean> {
   const { config, auth } = server.deps
   return config.mfaRequired || (await auth.findFactor(accessToken, ip)) !== undefined
 }
 
-/** A user of the application may have a password too, without being an operator. */
+/** Users of the application may have a password too, but are not operators. */
 async function refuseOutsider(
   { server, ip }: FastifyRequest,
   reply: FastifyReply,
@@ -72,7 +72,7 @@ function factorPath(next: string): string {
   return next === PATHS.home ? PATHS.signInFactor : `${PATHS.signInFactor}?${new URLSearchParams({ next })}`
 }
 
-/** The app whose code is needed for step-up: the existing one, or a new one for an operator without a second factor. */
+/** Returns the app for step-up: the existing one, or a new one if the operator has no second factor. */
 async function findApp(
   auth: AuthSessions,
   { accessToken, address }: FactorCaller,
@@ -90,8 +90,8 @@ export interface GivenCode {
 }
 
 /**
- * Steps up the session by a code. A wrong code shows the form again.
- * @throws notSignedIn, formRefused for a form of another page, and serviceUnavailable while auth does not answer
+ * Steps up the session by a code. Shows the form again after a wrong code.
+ * @throws notSignedIn, formRefused for a form of another page, and serviceUnavailable if auth does not answer
  */
 export async function answerFactor(
   request: FastifyRequest,

@@ -18,12 +18,12 @@ type EditedAs = 'form' | 'json'
 
 export interface ProductFields {
   readonly sku: string
-  /** Undefined: the attributes are edited as JSON. */
+  /** `undefined` if the attributes are edited as JSON. */
   readonly fields: readonly AttributeField[] | undefined
   readonly json: string
 }
 
-/** A form for a product, with the typed values and the problem. */
+/** A product form with the typed values and the problem. */
 interface ProductForm extends ProductFields {
   readonly proof: FormProof
   readonly problem?: Problem | undefined
@@ -63,7 +63,7 @@ interface FormPlace {
   readonly submit: string
   readonly cancel: string
   readonly version?: number
-  /** Whether the attributes can be edited as fields too. */
+  /** Whether the attributes can also be edited as fields. */
   readonly hasForm?: boolean
 }
 
@@ -104,7 +104,7 @@ function jsonField(json: string, problem: Problem | undefined): Html {
   })
 }
 
-/** A name and a value in each row, and some empty rows. */
+/** Rows with a name and a value, and some empty rows. */
 function attributeFields(fields: readonly AttributeField[]): Html {
   const spare = Array.from({ length: SPARE_FIELDS }, () => ({ name: '', text: '' }))
   const rows = [...fields, ...spare].map(
@@ -115,28 +115,28 @@ function attributeFields(fields: readonly AttributeField[]): Html {
 <p class="hint">A value that is JSON is kept as it is: <code>42</code>, <code>true</code>, <code>["a","b"]</code>. Anything else is text; <code>"42"</code> is the text 42. Without a value an attribute is removed.</p></fieldset>`
 }
 
-/** An attribute in a form: its name, and its value as an operator types it. */
+/** The name of an attribute, and its value in the form that an operator types. */
 export interface AttributeField {
   readonly name: string
   readonly text: string
 }
 
-/** The outcome of reading a form: the JSON of the attributes, or why there is none. */
+/** The JSON of the attributes in a form, or the reason why there is none. */
 export type ReadAttributes =
   | { readonly kind: 'read'; readonly json: string }
   | { readonly kind: 'refused'; readonly problem: string }
 
-/** The bytes of a form for attributes, after its SKU and its hidden fields. */
+/** The bytes for attributes in a form, next to its SKU and hidden fields. */
 const ATTRIBUTES_BYTES_MAX = FORM_BYTES_MAX - 8_192
 
 /**
- * The fields of attributes. Undefined for attributes that are not an object, or that no form can show: only their JSON can be
- * edited. The fields follow the cells of an import: a value that is JSON is that value, any other is text (inventory
- * reference: CSV files).
+ * Returns the fields of attributes, or `undefined` if the attributes are not an object or do not fit into a form. Then only their
+ * JSON can be edited. The fields have the syntax of import cells: JSON text is that value, and any other text is a string
+ * (inventory reference: CSV files).
  */
 export function fieldsOf(attributes: unknown): readonly AttributeField[] | undefined {
   if (!isObject(attributes)) return undefined
-  // A field of one line loses line breaks, and shows no other control character of a name.
+  // A single-line field loses line breaks, and hides other control characters of a name.
   if (Object.keys(attributes).some((name) => name === '' || /\p{Cc}/u.test(name))) return undefined
   const fields = Object.entries(attributes).map(([name, value]) => ({ name, text: fieldText(value) }))
   const sent = fields.flatMap(({ name, text }): SentField[] => [
@@ -146,14 +146,14 @@ export function fieldsOf(attributes: unknown): readonly AttributeField[] | undef
   return isWithinForm(sent) ? fields : undefined
 }
 
-/** A value in a field: the text itself, if it would be read as the same text; otherwise JSON. */
+/** Returns the text itself if it would be read as the same text, otherwise its JSON. */
 export function fieldText(value: unknown): string {
   if (typeof value !== 'string') return JSON.stringify(value)
   const isPlain = value.trim() !== '' && !/\p{Cc}/u.test(value) && !isJson(value)
   return isPlain ? value : JSON.stringify(value)
 }
 
-/** Reads the fields of a form. A field without a value is no attribute. */
+/** Reads the fields of a form. A field without a value is ignored. */
 export function readFields(fields: readonly AttributeField[]): ReadAttributes {
   const given = fields.filter(({ text }) => text.trim() !== '')
   if (given.some(({ name }) => name === '')) return { kind: 'refused', problem: FORM_TEXTS.nameless }
@@ -167,20 +167,20 @@ export function readFields(fields: readonly AttributeField[]): ReadAttributes {
 }
 
 /**
- * The JSON of attributes for a field. Numbers keep their digits. It is indented as on a page, unless the form would become
- * too large.
+ * Formats the JSON of attributes for a field. Numbers keep their digits. Indents the JSON, unless it would become too large for
+ * the form.
  */
 export function prettyJson(attributes: unknown): string {
   const indented = indentedJson(attributes)
-  // A browser sends each line break of a field as two characters.
+  // Browsers send each line break of a field as two characters.
   const isShort = indented && isWithinForm([['attributes', indented.replaceAll('\n', '\r\n')]])
   return isShort ? indented : JSON.stringify(attributes)
 }
 
-/** The name and the text of a field, as a browser sends them. */
+/** The name and the text of a field in a request. */
 type SentField = [name: string, text: string]
 
-/** Whether a form has room for these fields. */
+/** Whether the fields fit into a form. */
 function isWithinForm(fields: SentField[]): boolean {
   return new URLSearchParams(fields).toString().length <= ATTRIBUTES_BYTES_MAX
 }
@@ -194,7 +194,7 @@ function isJson(text: string): boolean {
   }
 }
 
-/** Whether a value is a JSON object: not an array, and not a number that is stored as its text. */
+/** Whether a value is a JSON object, not an array or a raw number. */
 function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value) && !JSON.isRawJSON(value)
 }

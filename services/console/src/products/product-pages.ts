@@ -119,14 +119,14 @@ const WORDS: Readonly<Record<string, string>> = {
   'reservations.release': 'Released a reservation',
 }
 
-/** A change in words. The first change of a product has no version: it was created. */
+/** Describes a change. The first change of a product has no version, because it created the product. */
 function wordsOf({ action, changes }: AuditEntry): string {
   const { version } = changes
   if (action === 'products.change') return version === undefined ? 'Created' : `Changed to version ${String(version)}`
   return WORDS[action] ?? action
 }
 
-/** The changes by operators, each with its time and operator. The newest comes first, as in the answer of inventory. */
+/** The changes by operators with times, newest first, in the order of inventory's answer. */
 function changeList(history: readonly AuditEntry[]): Html {
   return html`<ol class="timeline">${history.map(
     (entry) =>
@@ -239,7 +239,7 @@ function listActions(role: OperatorRole): readonly Html[] {
   return mayDo(role, 'products.change') ? [html`<a class="button primary" href="/products/new">New product</a>`] : []
 }
 
-/** The first attributes, on one line. For long attributes, their length. */
+/** The first attributes on one line. For long attributes, only their length. */
 function summaryOf({ attributes, attributesBytes }: ListedProduct): string {
   if (attributesBytes !== undefined) return `${count(attributesBytes)} bytes`
   const fields = fieldsOf(attributes)

@@ -1,11 +1,11 @@
 import { z } from 'zod'
 import { enveloped } from '../service-calls/operator-calls.ts'
 
-/** A product with its version and times, and its stock over all locations (inventory reference: Products). */
+/** A product with its version, its times and its total stock (inventory reference: Products). */
 const Product = z.looseObject({
   id: z.int(),
   sku: z.string(),
-  /** Numbers keep their digits: `parseJson` has read them. */
+  /** `parseJson` has read the numbers, so they keep their digits. */
   attributes: z.unknown(),
   version: z.int(),
   createdAt: z.string(),
@@ -14,14 +14,14 @@ const Product = z.looseObject({
 })
 export type Product = z.infer<typeof Product>
 
-/** A product in a list. Long attributes are null, with their length in bytes of JSON. */
+/** A product in a list. Long attributes are `null`, and `attributesBytes` has their length as JSON. */
 const ListedProduct = Product.extend({ attributesBytes: z.int().optional() })
 export type ListedProduct = z.infer<typeof ListedProduct>
 
 export const ProductsView: z.ZodType<readonly ListedProduct[]> = enveloped(z.array(ListedProduct))
 export const ProductView: z.ZodType<Product> = enveloped(Product)
 export const PRODUCT_INCLUDE = 'meta,stock'
-/** The query for lists of products: a page of whole attributes may be too large for the console. */
+/** The query for lists of products. A page of complete attributes could be too large for the console. */
 export const PRODUCTS_SHOWN = { include: PRODUCT_INCLUDE, attributes: 'short' } as const
 
 export const ProductCreatedView: z.ZodType<{ readonly id: number }> = enveloped(z.looseObject({ id: z.int() }))
@@ -34,7 +34,7 @@ const AuditEntry = z.looseObject({
   role: z.string(),
   changes: z.record(z.string(), z.unknown()),
 })
-/** A change of an operator (console reference: Audit of operators). */
+/** A change by an operator (console reference: Audit of operators). */
 export type AuditEntry = z.infer<typeof AuditEntry>
 export const AuditView: z.ZodType<readonly AuditEntry[]> = enveloped(z.array(AuditEntry))
 
@@ -42,7 +42,7 @@ export function productPath(id: number): string {
   return `/products/${id}`
 }
 
-/** A level with SKU and code (inventory reference: Stock levels). Quantities are units of the product. */
+/** A level with SKU and location code (inventory reference: Stock levels). Quantities are in units of the product. */
 const Level = z.looseObject({
   productId: z.int(),
   locationId: z.int(),
@@ -56,10 +56,10 @@ const Level = z.looseObject({
 export type Level = z.infer<typeof Level>
 export const LevelsView: z.ZodType<readonly Level[]> = enveloped(z.array(Level))
 
-/** A movement that an operator makes (inventory reference: Movements). */
+/** The movements that operators can make (inventory reference: Movements). */
 export type MovementType = 'receive' | 'count' | 'transfer' | 'ship' | 'adjust'
 
-/** The path of the form for a movement, with its known values. */
+/** Returns the path of the form for a movement, with the known values. */
 export function movePath(
   type: MovementType,
   known: { readonly productId?: number; readonly locationId?: number } = {},

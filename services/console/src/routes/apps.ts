@@ -19,7 +19,7 @@ export const appsRoutes: FastifyPluginAsyncZod = async (app) => {
   addChangeRoutes(app, '/apps/:appId/:change', { params: AppParams, changeable: appChanges, read: readApp })
 }
 
-/** Apps have no address of their own, and are found by their id. */
+/** Apps have no URL of their own, so find the app by its id. */
 async function readApp(request: FastifyRequest, { appId }: z.infer<typeof AppParams>): Promise<KnownApp> {
   const { value } = await visitOf(request).calls.read('payments', LIST, AppsView, { search: appId })
   return { app: findById(value.apps, appId) }

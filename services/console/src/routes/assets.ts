@@ -7,14 +7,14 @@ import { pageNotFound } from '../errors.ts'
 const FOLDER = join(import.meta.dirname, '../pages/assets')
 const HTMX = new URL(import.meta.resolve('htmx.org/dist/htmx.min.js'))
 
-/** Every file that pages load, by its name. The style is made of several files, in their order. */
+/** All files that pages load, by name. `console.css` consists of several files, in this order. */
 const FILES = {
   'console.css': { type: 'text/css; charset=utf-8', paths: stylePaths() },
   'console.js': { type: 'text/javascript; charset=utf-8', paths: [join(FOLDER, 'console.js')] },
   'htmx.js': { type: 'text/javascript; charset=utf-8', paths: [HTMX] },
 } as const
 
-/** A browser asks each time whether a file has changed, and gets 304. */
+/** The browser revalidates a file each time, and gets 304 if it is unchanged. */
 export const assetsRoutes: FastifyPluginAsync = async (app) => {
   const assets = new Map(
     Object.entries(FILES).map(([name, { type, paths }]) => {

@@ -25,7 +25,7 @@ export const attemptsRoutes: FastifyPluginAsyncZod = async (app) => {
   })
 }
 
-/** Attempts have no address of their own: the newest 100 with an unknown outcome are searched, then the oldest. */
+/** Attempts have no URL of their own. Searches the newest 100 with an unknown outcome, then the oldest. */
 async function readAttempt(
   request: FastifyRequest,
   { attemptId }: z.infer<typeof AttemptParams>,

@@ -35,7 +35,7 @@ afterAll(async () => {
 })
 
 const toastOf = (html: string) => /<div class="toast">.*?<span>([^<]*)<\/span>/.exec(html)?.[1]
-/** Waits until so many deliveries have arrived, and returns their pages, the newest first. */
+/** Waits for the given number of deliveries, and returns their paths, newest first. */
 const pathsOf = async (number: number) => {
   const browser = await test.signedIn('support')
   const list = async () => {

@@ -51,7 +51,7 @@ describe('GET /disputes', () => {
   })
 })
 
-/** The page of the only dispute, as the list leads to it. */
+/** Returns the path of the only dispute in the list. */
 const pathOf = async (browser: TestBrowser) => {
   const { html } = await browser.open('/disputes')
   return /class="main-link figure" href="(\/disputes\/[^"]+)"/.exec(html)?.[1] ?? ''

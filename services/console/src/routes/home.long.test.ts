@@ -37,12 +37,12 @@ describe('GET /: the first page', () => {
   })
 })
 
-/** The text of the overview, whose charts name no days and count no sign-ins. */
+/** Replaces the days and the numbers of sign-ups and sign-ins in the text of the overview. */
 const withoutDays = (text: string) =>
   text
     .replaceAll(/\d{4}-\d\d-\d\d(: 0)?|\b\d{1,2} (?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sept|Oct|Nov|Dec)\b/g, 'DAY')
     .replaceAll(/(DAY )+/g, 'DAYS ')
-    // Tests of this file have signed in before, in any order.
+    // Other tests of this file sign in too, in any order.
     .replaceAll(/(Sign-ups|Sign-ins) \d+ DAYS DAY: \d+ DAYS/g, '$1 N DAYS')
 
 const USERS =

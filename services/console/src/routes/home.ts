@@ -31,7 +31,7 @@ export const homeRoutes: FastifyPluginAsyncZod = async (app) => {
   })
 }
 
-/** The path of the overview of each service. */
+/** The path of the overview at each service. */
 const PATH = '/operator/overview'
 
 async function readOverviews(calls: OperatorCalls, test: string): Promise<Overviews> {
@@ -49,15 +49,15 @@ async function readPayments(calls: OperatorCalls, test: string): Promise<Reporte
   return reported.kind === 'seen' ? { kind: 'seen', value: { ...reported.value, decimals } } : reported
 }
 
-/** Errors of a service for which the page has a text of its own. */
+/** Errors of a service for which the page has its own text. */
 const ABSENT: Readonly<Record<string, 'unavailable' | 'missing'>> = {
   service_away: 'unavailable',
   object_not_found: 'missing',
 }
 
 /**
- * Undefined: the service is not set up. An error of a service affects only its own part of the page, unless it ends the
- * session.
+ * Returns `undefined` if the service is not set up. An error of one service affects only its part of the page, unless the session
+ * has ended.
  */
 async function see<T>(
   calls: OperatorCalls,

@@ -36,7 +36,7 @@ async function answerOf(sent: ClientRequest): Promise<{ readonly status: number 
   return { status: response.statusCode, html: await text(response) }
 }
 
-/** As large as a browser sends it: the buffers of a connection hold a part of it alone. */
+/** As large as a real upload: the buffers of a connection can contain only a part of it. */
 const REST = `A,${'x'.repeat(1_000)}\n`.repeat(10_000)
 
 describe('POST /imports', () => {
@@ -89,7 +89,7 @@ describe('POST /imports, while the file is on its way', () => {
     const { status, html } = await answer
     const problem = 'The column &quot;name&quot; (did you mean &quot;attributes.name&quot;?) is not known.'
     expect([status, html]).toEqual([422, expect.stringContaining(problem)])
-    // A browser that could not send all of the form would not show the answer.
+    // A browser that cannot send the whole form does not show the response.
     await once(sent.end('\r\n--part--\r\n'), 'finish')
   })
 

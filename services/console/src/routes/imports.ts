@@ -67,7 +67,7 @@ async function startImport({ request, reply }: Exchange, body: ImportBody): Prom
   return answerDone(request, reply, { path: importPath(id), toast: 'The file has arrived' })
 }
 
-/** Sends the file to inventory while it arrives, unless its name is that of another kind of file. */
+/** Sends the file to inventory while it arrives. Rejects file names with an unknown extension. */
 async function sendFile(
   { request, reply }: Exchange,
   { mode, atomic, dryRun, file, _key: key }: ImportBody,
@@ -87,15 +87,15 @@ async function sendFile(
     answer: ImportView,
     key,
   })
-  // No answer came. If the browser itself broke off, inventory is not to blame, and no page says that it is unavailable.
+  // No answer arrived. If the browser broke off, throw its error instead of reporting inventory as unavailable.
   if (outcome.kind === 'unknown') AbortSignal.any([file.broken, judged.signal]).throwIfAborted()
   return outcome
 }
 
 /**
- * The bytes of a file, whose end comes only if the operator may still import: the file may have taken an hour. Inventory
- * stores nothing of a file without an end.
- * @param judged is aborted with the error of an operator who may not
+ * Yields the bytes of a file. The upload may take an hour, so the file ends only if the operator may still import then. Inventory
+ * stores nothing of an incomplete file.
+ * @param judged aborted with the error if the operator may not import
  */
 async function* judgedAtEnd(
   request: FastifyRequest,
@@ -112,7 +112,7 @@ async function* judgedAtEnd(
   }
 }
 
-/** The media type of a file by the end of its name: the type from a browser depends on the machine. */
+/** Returns the media type by the extension of the file name. The type from the browser depends on the machine. */
 function typeOf(name: string): string | undefined {
   if (/\.csv$/i.test(name)) return 'text/csv'
   return /\.(?:ndjson|jsonl)$/i.test(name) ? 'application/x-ndjson' : undefined

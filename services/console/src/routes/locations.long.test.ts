@@ -14,7 +14,7 @@ afterAll(() => close())
 
 const problemOf = (html: string) => /role="alert">([^<]*)</.exec(html)?.[1]
 
-/** The whole answer with the location HALL. */
+/** The whole answer of inventory with the location HALL. */
 const locationBody = (id: number, name: string) => ({
   statusCode: 200,
   data: { id, code: 'HALL', name, active: false },

@@ -12,7 +12,7 @@ import { locationsPage } from '../stock/stock-lists.ts'
 import { LocationsView, LocationView, locationPath } from '../stock/stock-view.ts'
 
 const Params = z.object({ locationId: RecordId })
-/** `shown` is the name that the form began with. */
+/** `shown` is the initial name in the form. */
 const ChangeBody = LocationBody.extend({ etag: z.string().max(64), shown: z.string().optional() })
 type ChangeBody = z.output<typeof ChangeBody>
 
@@ -28,7 +28,7 @@ export const locationsRoutes: FastifyPluginAsyncZod = async (app) => {
     const { calls, form: proof } = requireAction(request, 'locations.change')
     if (isLedToForm(request)) return leadAround(request, reply, INVENTORY.locations)
     const { value, etag = '' } = await calls.read('inventory', locationPath(request.params.locationId), LocationView)
-    // A field of one line loses the line breaks of a name.
+    // A single-line field removes the line breaks of a name.
     const shown = value.name.replaceAll(/[\r\n]/g, '')
     return sendPage(request, reply, locationPage(value, { proof }, { id: value.id, etag, shown }))
   })

@@ -16,7 +16,7 @@ beforeAll(async () => {
 afterAll(() => close())
 
 const Stock = z.object({ data: z.object({ locations: z.array(z.object({ locationId: z.int(), onHand: z.int() })) }) })
-/** Reads what is on hand of a product: each location with its quantity, by id. */
+/** Returns the on-hand quantity of a product at each location, by location id. */
 async function levelsOf(productId: number) {
   const { data } = Stock.parse(await callInventory(inventory, `/stock/${productId}`))
   return data.locations.map(({ locationId, onHand }) => [locationId, onHand])
@@ -50,7 +50,7 @@ describe('POST /movements', () => {
       true,
     ])
     await browser.open(`/movements/new?type=receive&product=${id}&location=${shelf}`)
-    // The form changed meanwhile: it now names what is on hand. The first form is sent again as it was.
+    // The form now shows the new quantity on hand. Send the first form again unchanged.
     await browser.submit('/movements', { quantity: '5', reason: 'delivery', _key: key })
     expect(await levelsOf(id)).toEqual([[shelf, 5]])
   })

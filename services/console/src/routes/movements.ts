@@ -60,7 +60,7 @@ async function moveStock(
   body: MoveBody,
 ): Promise<FastifyReply> {
   const { calls, role } = visitOf(request)
-  // Read first: if inventory becomes unavailable, the form can still be shown again.
+  // Read the place first, so that the form can be shown again if inventory becomes unavailable.
   const place = await readPlace(request, body)
   const outcome = await calls.change({
     service: 'inventory',
@@ -75,7 +75,7 @@ async function moveStock(
   }
   const { status, ...asked } = askedAgain(request, outcome)
   const { quantity, reason, reference, to } = body
-  // A retry with the same key must be the same request. A refused count starts from the current quantity.
+  // A retry with the same key must be the same request. A rejected count starts from the current quantity.
   const expectedOnHand = outcome.kind === 'unknown' ? body.expectedOnHand : undefined
   const sent = { quantity, reason, reference, to: to?.toString(), expectedOnHand }
   return sendPage(request, reply, movePage(place, { ...asked, role, sent }), status)

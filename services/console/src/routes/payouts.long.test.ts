@@ -56,7 +56,7 @@ describe('GET /payouts', () => {
   })
 })
 
-/** The page of the only payout, as the list leads to it. */
+/** Returns the path of the only payout in the list. */
 const pathOf = async (browser: TestBrowser) => {
   const { html } = await browser.open('/payouts')
   return /class="main-link figure" href="(\/payouts\/[^"]+)"/.exec(html)?.[1] ?? ''

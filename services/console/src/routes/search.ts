@@ -20,14 +20,14 @@ const SearchQuery = z.object({ q: z.string().trim().max(255).default('') })
 
 const PAYMENTS_MAX = 20
 
-/** The objects of a search, the newest first. */
+/** Objects that a search found, newest first. */
 interface Results {
   readonly hits: readonly Hit[]
-  /** The list with more results. Undefined: there are no more. */
+  /** The list with more results, or `undefined` if there are no more. */
   readonly moreIn?: string | undefined
 }
 
-/** How to search a service, and the title of its part of the page. */
+/** How a service is searched, and the title of its results. */
 interface Search {
   readonly service: ServiceName
   readonly label: string
@@ -40,7 +40,7 @@ const SEARCHES: readonly Search[] = [
   { service: 'inventory', label: 'Products', read: findProducts },
 ]
 
-/** Searches all services at once. The results of other services stay when one service is unavailable. */
+/** Searches all services in parallel. If one is unavailable, the results of the others are still shown. */
 export const searchRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get('/search', { schema: { querystring: SearchQuery } }, async (request, reply) => {
     const { q: text } = request.query
@@ -58,7 +58,7 @@ async function find({ service, label }: Search, read: () => Promise<Results>, te
     return { service, label, hits, allAt: moreIn && `${moreIn}?${new URLSearchParams({ search: text })}` }
   } catch (error) {
     if (!(error instanceof HttpError) || error.code === 'not_signed_in') throw error
-    // A service cannot search for every text, for example not for one that is too long.
+    // A service rejects some texts, for example very long ones.
     if (error.code === 'service_refused') return { service, label, hits: [] }
     const problem = error.code === 'service_away' ? undefined : error.message
     return { service, label, hits: undefined, problem }
@@ -79,7 +79,7 @@ async function findUsers(calls: OperatorCalls, search: string, now: Date): Promi
   return { hits, moreIn: next && USERS_PATH }
 }
 
-/** Payments of customers come from their list, which has their states; other objects from the search of payments. */
+/** Reads transactions from their list, which has their states, and other objects from the search of payments. */
 async function findPayments(calls: OperatorCalls, text: string): Promise<Results> {
   const [others, { value, next }] = await Promise.all([
     calls.read('payments', '/operator/search', PaymentsHits, { q: text }),
@@ -99,7 +99,7 @@ async function findPayments(calls: OperatorCalls, text: string): Promise<Results
   return { hits: [...others.value, ...transactions], moreIn: hasMore ? TRANSACTIONS_PATH : undefined }
 }
 
-/** Inventory finds SKUs by their beginning, in any case, and products by words (inventory reference: Lists). */
+/** Inventory finds a SKU by its beginning, in any case, and a product by words (inventory reference: Lists). */
 async function findProducts(calls: OperatorCalls, text: string): Promise<Results> {
   const query = { q: text, attributes: 'short', limit: 10 }
   const { value: hits, next } = await calls.read('inventory', INVENTORY.products, ProductHits, query)

@@ -20,7 +20,7 @@ const SignInBody = z.object({
   next: z.string().optional(),
 })
 
-/** The sign-in by email and password, and the page that a link to sign in opens (console reference: Sessions of the console). */
+/** Sign-in by email and password, and the page of a sign-in link (console reference: Sessions of the console). */
 export const signInRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get('/sign-in', { schema: { querystring: SignInQuery } }, async (request, reply) => {
     const { next, token_hash: tokenHash } = request.query
@@ -38,7 +38,7 @@ export const signInRoutes: FastifyPluginAsyncZod = async (app) => {
 }
 
 /**
- * The message about the former session. Anyone can write the address of a link, so a browser with a session gets no message.
+ * Returns the message about the former session. A browser with a session gets none, because anyone can write the URL of a link.
  */
 async function findNote(
   request: FastifyRequest<{ Querystring: z.infer<typeof SignInQuery> }>,

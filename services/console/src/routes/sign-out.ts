@@ -3,8 +3,8 @@ import { PATHS } from '../pages/paths.ts'
 import { endAtAuth, endSession, readSession, requireForm } from '../plugins/browser-session.ts'
 
 /**
- * Ends the session, here and at auth. It ends here even if auth does not answer, so that the next person at the browser is
- * not signed in.
+ * Ends the session here and at auth. It ends here even if auth does not answer, so that the next person at the browser is not
+ * signed in.
  */
 export const signOutRoutes: FastifyPluginAsync = async (app) => {
   app.post('/sign-out', async (request, reply) => {

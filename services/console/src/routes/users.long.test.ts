@@ -25,7 +25,7 @@ const namesOf = (html: string) =>
   [...html.replaceAll('<wbr>', '').matchAll(/<a class="main-link" href="[^"]*">([^<]*)<\/a>/g)].map(([, name]) => name)
 const newUser = () => createUser(auth, `${crypto.randomUUID()}@example.com`)
 const toastOf = (html: string) => /<div class="toast">.*?<span>([^<]*)<\/span>/.exec(html)?.[1]
-/** Status and text of a page about something that is not there. */
+/** The status and text of the page for a missing object. */
 const NOT_FOUND = [404, '404 Not found There is no such object, or it is gone. Go to the overview']
 const sends = async (browser: TestBrowser, path: string, fields: Readonly<Record<string, string>> = {}) => {
   await browser.open(path)

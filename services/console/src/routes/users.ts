@@ -10,7 +10,7 @@ import { hasId, userChanges } from '../users/user-changes.ts'
 import { userPage, usersPage } from '../users/user-pages.ts'
 import { MessagesView, ShownUser, UsersView } from '../users/user-view.ts'
 
-/** The page limit of auth. */
+/** The largest page that auth returns. */
 const MESSAGES_MAX = 100
 
 const UserParams = z.object({ userId: z.string().max(64) })
@@ -33,7 +33,7 @@ async function readUser(request: FastifyRequest, { userId }: z.infer<typeof User
   return (await visitOf(request).calls.read('auth', path, ShownUser)).value
 }
 
-/** A user with the message from the list of all messages: the user's own page has only the newest. */
+/** Reads a user with a message from the list of all messages. The user's page has only the newest messages. */
 async function readWithMessage(
   request: FastifyRequest,
   params: z.infer<typeof UserParams>,

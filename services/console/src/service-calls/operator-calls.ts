@@ -16,16 +16,14 @@ import {
 } from './service-call.ts'
 import type { ServiceClient } from './service-client.ts'
 
-/**
- * The credentials of a caller: the role, whose key is sent, the operator's own access token, and the address of the browser.
- */
+/** The role (which selects the operator key), the operator's access token, and the address of the browser. */
 interface Credentials {
   readonly role: OperatorRole
   readonly accessToken: string
   readonly address: string
 }
 
-/** One operator key of each service for each role. */
+/** For each service, one operator key for each role. */
 export type OperatorKeys = Readonly<Partial<Record<ServiceName, ReadonlyMap<OperatorRole, string>>>>
 
 export interface Change {
@@ -34,19 +32,19 @@ export interface Change {
   readonly path: string
   readonly query?: Query
   readonly body?: Readonly<Record<string, unknown>> | undefined
-  /** Sent in place of the body. */
+  /** Sent instead of the body. */
   readonly file?: SentFile
-  /** The answer of the route. Undefined: any record, or none with the status 204. */
+  /** The expected answer. If it is `undefined`, any record or a status 204 confirms the change. */
   readonly answer?: z.ZodType | undefined
-  /** The Idempotency-Key of the form. */
+  /** The Idempotency-Key from the form. */
   readonly key: string
-  /** The version that the form was opened for: another version is refused (inventory reference: If-Match). */
+  /** The version in the form. The service rejects the change of another version (inventory reference: If-Match). */
   readonly ifMatch?: string | undefined
 }
 
 /**
- * The outcome of a change: done, or refused by the rules of the service, which changed nothing. If the service's answer is
- * lost, it is `unknown` whether the change was made: only a retry with the same key is sure to make it once.
+ * The outcome of a change. `refused` means that the rules of the service forbid the change, and nothing changed. `unknown` means
+ * that the answer is lost: only a retry with the same key makes the change exactly once.
  */
 export type Outcome =
   | { readonly kind: 'done'; readonly body: unknown }
@@ -64,33 +62,33 @@ export interface OperatorCalls {
   has(service: ServiceName): boolean
   /** Reads an object or a list. @throws the errors of `refuse`, answerUnreadable and serviceUnavailable */
   read<T>(service: ServiceName, path: string, schema: z.ZodType<T>, query?: Query): Promise<Listed<T>>
-  /** Opens the rows of a list as CSV, which arrive in pieces. @throws the errors of `refuse`, serviceUnavailable and serviceBusy */
+  /** Opens a list as CSV, which arrives in pieces. @throws the errors of `refuse`, serviceUnavailable and serviceBusy */
   openCsv(service: ServiceName, path: string, query: Query): Promise<Extract<OpenedFile, { kind: 'file' }>>
   /** Opens a file. @throws the errors of `refuse`, serviceUnavailable and serviceBusy */
   openFile(service: ServiceName, path: string, query: Query): Promise<Extract<OpenedFile, { kind: 'file' }>>
   /**
-   * @throws valuesInvalid for a malformed key or version, operatorForbidden if the console has no key of the role;
-   * notSignedIn, consoleRefused, objectNotFound or tooManyRequests from the service
+   * @throws valuesInvalid for a malformed key or version, operatorForbidden if the console has no key for the role; notSignedIn,
+   * consoleRefused, objectNotFound or tooManyRequests from the service
    */
   change(change: Change): Promise<Outcome>
 }
 
-/** An Idempotency-Key (console reference: Changes). */
+/** The form of an Idempotency-Key (console reference: Changes). */
 const KEY = /^[\x21-\x7e]{1,255}$/
-/** An entity tag of RFC 9110. `*` is none: it would overwrite any version. */
+/** The form of an entity tag (RFC 9110). `*` is excluded, because it would overwrite any version. */
 const ENTITY_TAG = /^(?:W\/)?"[\x21\x23-\x7e]*"$/
 
-/** The codes with which the services report that a key was used for another request. */
+/** The codes of services for a key that was used for another request. */
 const KEY_SPENT = /^(?:IDEMPOTENCY_KEY_REUSED|idempotency_key_reused|VERIFICATION_ERROR)$/
 
-/** Creates the calls of an operator: each carries the key of the role and the operator's access token. */
+/** Creates the calls of an operator, with the operator key of the role and the operator's access token. */
 export function createOperatorCalls(
   { send, openFile }: ServiceClient,
   keys: OperatorKeys,
   { role, accessToken, address }: Credentials,
 ): OperatorCalls {
   const keyOf = (service: ServiceName): string => {
-    // A service that is not set up has no pages.
+    // Without the service, its pages do not exist.
     const known = keys[service] ?? refuseMissing()
     return requireRole(known.get(role))
   }
@@ -115,7 +113,7 @@ export function createOperatorCalls(
     openCsv: (service, path, query) => open(service, path, query, 'text/csv'),
     openFile: (service, path, query) => open(service, path, query, '*/*'),
     change: async ({ service, key, ifMatch, answer: expected, ...call }) => {
-      // Both come from fields of a form and become headers, so a value with a line break must not pass.
+      // Both are form fields that become headers, so reject values with line breaks.
       if (!KEY.test(key) || (ifMatch !== undefined && !ENTITY_TAG.test(ifMatch))) throw errors.valuesInvalid()
       const headers = {
         ...headersFor(service),
@@ -125,7 +123,7 @@ export function createOperatorCalls(
       }
       const answer = await answerOf(send({ service, ...call, headers }))
       if (answer !== undefined && isDone(service, answer, expected)) return { kind: 'done', body: answer.body }
-      // The page of a proxy, or half an answer, does not prove the change.
+      // A response of a proxy or an incomplete response does not confirm the change.
       if (answer === undefined || answer.status < 400) {
         return { kind: 'unknown', message: `${errors.answerLost().message}.` }
       }
@@ -136,21 +134,21 @@ export function createOperatorCalls(
   }
 }
 
-/** The answers of services to changes without an answer of their own. */
+/** The default answers of services to changes. */
 const RECORDS: Readonly<Record<ServiceName, z.ZodType>> = {
   auth: z.looseObject({}).refine((body) => Object.keys(body).length > 0),
   payments: z.looseObject({}).refine((body) => Object.keys(body).length > 0),
   inventory: answerWith('data'),
 }
 
-/** Whether an answer comes from the route, and confirms the change. */
+/** Whether an answer comes from the route and confirms the change. */
 function isDone(service: ServiceName, { status, body }: ServiceAnswer, expected: z.ZodType | undefined): boolean {
   if (status >= 300) return false
   if (status === 204 && expected === undefined) return true
   return (expected ?? RECORDS[service]).safeParse(body).success
 }
 
-/** Undefined if the answer is lost. */
+/** Returns `undefined` if the answer is lost. */
 async function answerOf(sent: Promise<ServiceAnswer>): Promise<ServiceAnswer | undefined> {
   try {
     return await sent
@@ -160,12 +158,12 @@ async function answerOf(sent: Promise<ServiceAnswer>): Promise<ServiceAnswer | u
   }
 }
 
-/** @throws notSignedIn without a session: the page leads to the sign-in */
+/** @throws notSignedIn if there is no session. The browser is then redirected to the sign-in */
 export function requireSession<T>(found: T | undefined): T {
   return found ?? refuseSignedOut()
 }
 
-/** @throws operatorForbidden without a role or its key */
+/** @throws operatorForbidden if there is no role or no key for it */
 export function requireRole<T>(found: T | undefined): T {
   return found ?? refuseRole()
 }
@@ -179,8 +177,7 @@ function refuseRole(): never {
 }
 
 /**
- * Throws the error of the console for a refusal of a service. Only auth ends sessions: the others do not know whether one is
- * open.
+ * Throws the console's error for a rejection by a service. Only auth can end a session: other services do not know the session.
  * @throws notSignedIn, consoleRefused, operatorForbidden, objectNotFound, tooManyRequests, answerUnreadable, serviceRefused
  */
 export function refuse(service: ServiceName, { status, body }: Pick<ServiceAnswer, 'status' | 'body'>): never {
@@ -195,20 +192,20 @@ export function refuse(service: ServiceName, { status, body }: Pick<ServiceAnswe
 
 export const INVENTORY = { products: '/products', stock: '/stock', locations: '/locations' } as const
 
-/** Reads the content of the envelope of inventory (inventory reference: Envelopes). */
+/** Reads the content of an inventory envelope (inventory reference: Envelopes). */
 export function enveloped<T>(schema: z.ZodType<T>): z.ZodType<T> {
   return z.object({ data: schema }).transform(({ data }) => data)
 }
 
 export const RecordId: z.ZodType<number, unknown> = z.coerce.number().pipe(z.int().min(1))
 
-/** Empty: none. */
+/** An id, or `undefined` for an empty text. */
 export const OptionalId: z.ZodType<number | undefined, unknown> = z.preprocess(
   (value) => (value === '' ? undefined : value),
   RecordId.optional(),
 )
 
-/** The `If-Match` of a product at a version (inventory reference: Entity tags). */
+/** Returns the `If-Match` of a product at a version (inventory reference: Entity tags). */
 export function productTag(id: number, version: number | string | undefined): string {
   return `"p${id}-${version}"`
 }

@@ -2,22 +2,22 @@ import type { OutboundAnswer, OutboundRequest } from '@trestle/common/outbound/o
 import { z } from 'zod'
 import { answerUnreadable, FORM_TEXTS, objectNotFound } from '../errors.ts'
 
-/** In the order in which they are listed. */
+/** The services in the order of the pages. */
 export const SERVICE_NAMES = ['auth', 'payments', 'inventory'] as const
 export type ServiceName = (typeof SERVICE_NAMES)[number]
 
-/** Undefined values are omitted. */
+/** Parameters with the value `undefined` are omitted. */
 export type Query = Readonly<Record<string, string | number | boolean | undefined>>
 
 export interface ServiceCall {
   readonly service: ServiceName
   readonly method: OutboundRequest['method']
-  /** Begins with a slash. Parts that come from outside are encoded. */
+  /** Begins with a slash. External parts are encoded. */
   readonly path: string
   readonly query?: Query | undefined
-  /** Sent as JSON. */
+  /** The body, sent as JSON. */
   readonly body?: Readonly<Record<string, unknown>> | undefined
-  /** Sent as it arrives, in place of JSON. */
+  /** A file, sent while it arrives instead of JSON. */
   readonly file?: SentFile | undefined
   readonly headers: Readonly<Record<string, string>>
 }
@@ -29,25 +29,25 @@ export interface SentFile {
 
 export interface ServiceAnswer {
   readonly status: number
-  /** The JSON of the answer, or its text if it is not JSON. */
+  /** The parsed JSON, or the text if it is not JSON. */
   readonly body: unknown
-  /** The cursor of the next page of a list. Undefined: there is none. */
+  /** The cursor of the next page, or `undefined` if there is none. */
   readonly next: string | undefined
-  /** The version of the record, for `If-Match`. Undefined: the service gives none. */
+  /** The version of the record for `If-Match`, or `undefined` if the service sends none. */
   readonly etag: string | undefined
 }
 
-/** Calls a service. Rejects with serviceUnavailable when it does not answer, or answers that it cannot now. */
+/** Calls a service. Rejects with serviceUnavailable if the service does not answer or is unavailable. */
 export type SendCall = (call: ServiceCall) => Promise<ServiceAnswer>
 
-/** Opens a file of a service, which is read while it arrives. Rejects as `SendCall` does. */
+/** Opens a file of a service, which is read while it arrives. Rejects like `SendCall`. */
 export type OpenFile = (call: Omit<ServiceCall, 'body' | 'file' | 'method'>) => Promise<OpenedFile>
 
-/** A file of a service, or why there is none. */
+/** A file of a service, or the reason why there is none. */
 export type OpenedFile =
   | {
       readonly kind: 'file'
-      /** The caller reads it to its end, or destroys it. */
+      /** The caller must read it to its end or destroy it. */
       readonly bytes: NodeJS.ReadableStream
       readonly type: string
       readonly disposition: string
@@ -55,8 +55,8 @@ export type OpenedFile =
   | { readonly kind: 'refused'; readonly status: number }
 
 /**
- * The URL of a call, with its query. Every call uses it, so that no part of a path leads to another object: `..` as the id of
- * a session would name its user.
+ * Returns the URL of a call with its query. Rejects paths that a URL parser would change: with `..` as the id of a session, the
+ * path would identify the user of the session.
  * @throws objectNotFound for a path with a part that is empty, `.` or `..`
  */
 export function urlOf(base: string, { path, query = {} }: Pick<ServiceCall, 'path' | 'query'>): string {
@@ -79,35 +79,33 @@ export function refuseMissing(): never {
 }
 
 /**
- * Requires an id of payments in a path. Another text could lead to another route, such as `batches` in place of a payout.
- * @throws objectNotFound for other text
+ * Requires a payments id in a path. Another text could select another route, such as `batches` instead of a payout.
+ * @throws objectNotFound for any other text
  */
 export function requirePaymentsId(text: string): string {
   return /^[0-9a-f]{24}$/i.test(text) ? text : refuseMissing()
 }
 
-/** Reads an answer: its JSON, the cursor of its header Link, and its ETag. @throws answerUnreadable for a link to no page */
+/** Reads the JSON of an answer, the cursor in Link, and the ETag. @throws answerUnreadable for an invalid link */
 export function readAnswer(service: ServiceName, answer: OutboundAnswer): ServiceAnswer {
   const { status, body, contentType, link, etag } = answer
   const isJson = /\bjson\b/i.test(contentType)
   return { status, body: isJson ? parse(service, body) : body, next: readNextCursor(service, link), etag }
 }
 
-/** @throws answerUnreadable for a body that the route does not have */
+/** @throws answerUnreadable if the body does not have the form of the route */
 export function readBody<T>(service: ServiceName, schema: z.ZodType<T>, body: unknown): T {
   const read = schema.safeParse(body)
   if (!read.success) refuseUnreadable(service, read.error)
   return read.data
 }
 
-/** The answer of a route about a record: an object with this member. */
+/** The answer of a route for a record: an object with this member. */
 export function answerWith(member: string): z.ZodType {
   return z.looseObject({}).refine((body) => Object.hasOwn(body, member))
 }
 
-/**
- * Keeps the digits only for inventory, which promises them: it takes twenty times as long, and users write a MiB of numbers.
- */
+/** Only inventory promises the digits of numbers. This parser takes twenty times as long for user data with many numbers. */
 function parse(service: ServiceName, body: string): unknown {
   try {
     return service === 'inventory' ? parseJson(body) : JSON.parse(body)
@@ -117,8 +115,8 @@ function parse(service: ServiceName, body: string): unknown {
 }
 
 /**
- * Reads JSON. A number that JavaScript would change, such as 12345678901234567890 or 0.10, keeps its text (inventory
- * reference: Numbers), and `JSON.stringify` writes it unchanged.
+ * Parses JSON. If JavaScript would change a number, such as 12345678901234567890 or 0.10, the number keeps its text (inventory
+ * reference: Numbers). `JSON.stringify` writes it unchanged.
  * @throws SyntaxError for other text
  */
 export function parseJson(text: string): unknown {
@@ -128,12 +126,12 @@ export function parseJson(text: string): unknown {
   })
 }
 
-/** The cursor of `<https://…?cursor=C>; rel="next"`. */
+/** Reads the cursor of `<https://…?cursor=C>; rel="next"`. */
 function readNextCursor(service: ServiceName, link: string | undefined): string | undefined {
   for (const [, target = '', rest = ''] of link?.matchAll(/<([^>]*)>([^,]*)/g) ?? []) {
     if (!/;\s*rel="?next"?/i.test(rest)) continue
     const url = URL.parse(target, 'http://localhost')
-    // A page without the link to the next one would mean that there is no more.
+    // Without an error here, the list would seem to have no more pages.
     if (url === null) refuseUnreadable(service)
     return url.searchParams.get('cursor') ?? undefined
   }
@@ -153,7 +151,7 @@ const EnvelopeError = z.looseObject({
 export interface Refusal {
   readonly code: string
   readonly message: string
-  /** The wrong member of the body, such as `amount`, if the service names one. */
+  /** The invalid member of the body, such as `amount`, if the service states one. */
   readonly field?: string | undefined
 }
 

@@ -6,13 +6,13 @@ import { type OpenFile, readAnswer, type SendCall, type ServiceCall, type Servic
 
 /** How long a page waits for a service, in milliseconds. */
 const TIMEOUT_MS = 10_000
-/** How long the transfer of a file may take. Services cut the connection of a file that does not progress. */
+/** The longest transfer of a file. Services close the connection earlier if a file does not progress. */
 const FILE_TIMEOUT_MS = 3_600_000
-/** More than the largest answer that is read whole: the bank files of a batch of 5,000 payouts, as base64. */
+/** More than the largest complete answer: the bank files of 5,000 payouts, as base64. */
 const BYTES_MAX = 16 * 1024 * 1024
-/** From this status on, it is unknown whether a change was made: the service is out of order, or has a defect. */
+/** From this status on, it is unknown whether a change was made: the service is unavailable or defective. */
 const UNAVAILABLE_STATUS = 500
-/** A service answers this to a file if it already sends as many as it can, or while it starts or stops. */
+/** The status of a service that sends too many files already, or that starts or stops. */
 const BUSY_STATUS = 503
 
 export interface ServiceClient {
@@ -21,9 +21,9 @@ export interface ServiceClient {
 }
 
 /**
- * Calls the services by the guarded client: it follows no redirect and bounds answers. Only the hosts of the settings are
- * called, wherever they are.
- * @returns calls that reject with serviceUnavailable when the service does not answer in time, or answers 5xx
+ * Calls the services through a client that follows no redirects and limits answers. The client calls only the hosts in the
+ * settings, but also private addresses.
+ * @returns calls that reject with serviceUnavailable if the service does not answer in time or answers 5xx
  */
 export function createServiceClient(urls: Readonly<Partial<Record<ServiceName, string>>>): ServiceClient {
   const outbound = createOutbound(Object.values(urls).map(hostOf))
@@ -58,7 +58,7 @@ export function createServiceClient(urls: Readonly<Partial<Record<ServiceName, s
   }
 }
 
-/** The body of a call, with the headers that name its type. */
+/** The body of a call, with a header for its type. */
 function contentOf({ body, file, headers }: Pick<ServiceCall, 'body' | 'file' | 'headers'>) {
   if (file !== undefined) return { headers: { ...headers, 'content-type': file.type }, body: Readable.from(file.bytes) }
   if (body === undefined) return { headers }

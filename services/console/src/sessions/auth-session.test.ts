@@ -19,7 +19,7 @@ const HOUR_MS = 3_600_000
 const start = Date.parse('2026-11-26T10:00:00Z')
 const session = { id: 's1', refreshToken: 'r0', generation: 0, signedInAt: start, usedAt: start, hasSecondFactor: true }
 
-/** Auth as the console sees it: each refresh token is good once, and the next one has the next number. */
+/** A stub of auth. Each refresh token is valid once, and the next token has the next number. */
 function open(answer: (refreshToken: string) => Promise<string | undefined>) {
   const clock = { now: start }
   const asked: string[] = []
@@ -84,7 +84,7 @@ describe('the access token of a session', () => {
   it('is refreshed once where the cookie has shown a second factor in another process and this one has not', async () => {
     const { tokens, asked } = open(following)
     tokens.keep({ ...made('r1', start), generation: 1, hasSecondFactor: false })
-    // Both processes have replaced the refresh token once, so the numbers alone do not say which is the newer.
+    // Both processes have replaced the refresh token once, so the generations do not show which token is newer.
     const raised = { ...session, refreshToken: 'r2', generation: 1, hasSecondFactor: true } as const
     expect(await tokens.find(raised, '127.0.0.1')).toEqual({ ...made('r3', start), generation: 2 })
     expect(await tokens.find(raised, '127.0.0.1')).toEqual({ ...made('r3', start), generation: 2 })

@@ -7,7 +7,7 @@ import { refuse } from '../service-calls/operator-calls.ts'
 import { type Refusal, readBody, readRefusal, type SendCall } from '../service-calls/service-call.ts'
 import type { Session } from './session-cipher.ts'
 
-/** The answer of auth when it makes or refreshes a session. */
+/** The answer of auth with a new or refreshed session. */
 const AuthSession = z.looseObject({
   access_token: z.string(),
   refresh_token: z.string(),
@@ -21,36 +21,34 @@ const Claims = z.looseObject({
   app_metadata: z.looseObject({ console_role: z.enum(OPERATOR_ROLES).nullish() }).default({}),
 })
 
-/**
- * The tokens of a session of auth, and the claims of the access token, which auth has sent over the console's own connection.
- */
+/** The tokens of an auth session, and the claims of the access token. Auth sent the token directly to the console. */
 export interface AuthTokens {
   readonly userId: string
   readonly sessionId: string
   readonly accessToken: string
   readonly refreshToken: string
-  /** When the access token expires, in milliseconds since 1970. */
+  /** The expiry of the access token, in milliseconds since 1970. */
   readonly expiresAtMs: number
   /** Whether a second factor was used. */
   readonly hasSecondFactor: boolean
-  /** Undefined: the user is not an operator. */
+  /** `undefined` if the user is not an operator. */
   readonly role: OperatorRole | undefined
 }
 
-/** The credentials of a browser. */
+/** The credentials for a sign-in. */
 type Proof =
   | { readonly kind: 'password'; readonly email: string; readonly password: string }
   | { readonly kind: 'link'; readonly tokenHash: string }
 
-/** A sign-in that auth has accepted, or the reason of its refusal. */
+/** A successful sign-in, or the reason for its rejection. */
 export type SignIn =
   | { readonly kind: 'signed-in'; readonly tokens: AuthTokens }
   | ({ readonly kind: 'refused'; readonly status: 401 | 429 } & Refusal)
 
-/** A user's second factor: an authenticator app, or others only, which the console cannot ask for. */
+/** An authenticator app, or only factors that the console does not support. */
 type FoundFactor = { readonly kind: 'app'; readonly id: string } | { readonly kind: 'other' }
 
-/** An authenticator app that a user has just begun to set up. */
+/** An authenticator app whose set-up has begun. */
 export interface NewFactor {
   readonly id: string
   /** An SVG. */
@@ -58,12 +56,12 @@ export interface NewFactor {
   readonly secret: string
 }
 
-/** The calls of auth for the sign-in of operators. `address` is the address of the browser. */
+/** The calls to auth for sign-ins of operators. `address` is the address of the browser. */
 export interface AuthSessions {
   signIn(proof: Proof, address: string): Promise<SignIn>
-  /** Undefined: auth has ended the session. */
+  /** Returns `undefined` if auth has ended the session. */
   refresh(refreshToken: string, address: string): Promise<AuthTokens | undefined>
-  /** Undefined: the user has no second factor. */
+  /** Returns `undefined` if the user has no second factor. */
   findFactor(accessToken: string, address: string): Promise<FoundFactor | undefined>
   enrolFactor(accessToken: string, address: string): Promise<NewFactor>
   proveFactor(factorId: string, code: string, caller: FactorCaller): Promise<SignIn>
@@ -82,7 +80,7 @@ const TOO_MANY = {
   message: FORM_TEXTS.tooManyAttempts,
 } as const
 
-/** The name of the factors that operators set up here. A user has one factor of a name. */
+/** The name of factors from this console. A user can have only one factor with a name. */
 const FACTOR_NAME = 'Trestle console'
 
 const User = z.looseObject({
@@ -102,14 +100,14 @@ const Enrolled = z.looseObject({ id: z.string(), totp: z.looseObject({ qr_code: 
 const Challenge = z.looseObject({ id: z.string() })
 
 /**
- * Whether a factor was never confirmed. Its secret was shown once, so an operator who left before typing its code needs a new
+ * Whether a factor was never confirmed. Its secret was shown only once, so an operator who left before typing a code needs a new
  * factor.
  */
 const isLeft = ({ status, friendly_name }: Factor) => status === 'unverified' && friendly_name === FACTOR_NAME
 
 /**
- * Creates the calls of sign-ins to auth. They carry an operator key of any role, so that auth counts by the address of the
- * browser. Each rejects with an error of `refuse` for a refusal other than of wrong credentials, and as `send` does.
+ * Creates the calls to auth for sign-ins. They send an operator key of any role, so that auth counts by the address of the
+ * browser. Each rejects with the errors of `refuse`, except for wrong credentials, and with the errors of `send`.
  */
 export function createAuthSessions(send: SendCall, keys: ReadonlyMap<OperatorRole, string>): AuthSessions {
   const [key = ''] = keys.values()
@@ -142,7 +140,7 @@ export function createAuthSessions(send: SendCall, keys: ReadonlyMap<OperatorRol
     refresh: async (refreshToken, address) => {
       const body = { refresh_token: refreshToken }
       const answer = await ask('POST', '/token', { query: { grant_type: 'refresh_token' }, body, address })
-      // Auth does not report on the session after too many requests, or too many at once.
+      // These statuses do not mean that the session has ended: there were too many requests, or parallel ones.
       if (answer.status === 409 || answer.status === 429) refuse('auth', { status: 429, body: undefined })
       if (answer.status >= 300) return answer.status < 400 ? refuse('auth', answer) : undefined
       return toTokens(readBody('auth', AuthSession, answer.body))
@@ -166,13 +164,13 @@ export function createAuthSessions(send: SendCall, keys: ReadonlyMap<OperatorRol
     },
     signOut: async (accessToken, address) => {
       const answer = await ask('POST', '/logout', { query: { scope: 'local' }, body: {}, accessToken, address })
-      // A session that auth has ended already needs no end.
+      // Auth has already ended the session.
       if (answer.status >= 300 && answer.status !== 401 && answer.status !== 403) refuse('auth', answer)
     },
   }
 }
 
-/** The authenticator app of an operator, or whether another factor exists, which no page of the console can ask for. */
+/** Returns the authenticator app of an operator, or whether only unsupported factors exist. */
 function usableFactor(factors: readonly Factor[]): Awaited<ReturnType<AuthSessions['findFactor']>> {
   const verified = factors.filter(({ status }) => status === 'verified')
   const app = verified.find(({ factor_type }) => factor_type === 'totp')
@@ -200,7 +198,7 @@ function toTokens({ access_token, refresh_token, expires_at }: z.infer<typeof Au
   }
 }
 
-/** The access token of a session, and the newest refresh token that this process knows. */
+/** The access token of a session, and the newest refresh token in this process. */
 export interface Tokens extends AuthTokens {
   readonly generation: number
 }
@@ -208,30 +206,30 @@ export interface Tokens extends AuthTokens {
 /** The access tokens of all sessions, in memory. */
 export interface AccessTokens {
   /**
-   * The tokens of a session. Refreshes an access token that is about to expire, once for all requests of the session.
-   * Undefined: auth has ended the session, or its cookie is older than the second factor. Rejects with serviceUnavailable while auth
-   * does not answer.
+   * Returns the tokens of a session. Refreshes an access token that is about to expire, once for all concurrent requests. Returns
+   * `undefined` if auth has ended the session, or if its cookie is older than the second factor. Rejects with serviceUnavailable
+   * if auth does not answer.
    */
   find(session: Session, address: string): Promise<Tokens | undefined>
   keep(tokens: Tokens): void
   forget(sessionId: string): void
 }
 
-/** A token with less time left, in milliseconds, is refreshed: it could expire before it arrives. */
+/** The least remaining lifetime in milliseconds. Below it, the token could expire before it arrives. */
 const MARGIN_MS = 20_000
-/** A session beyond this number loses its access token, and refreshes at its next request. */
+/** Beyond this number, a session loses its access token and is refreshed at its next request. */
 const SESSIONS_MAX = 10_000
 const ENDED_MAX = 10_000
 
 export function createAccessTokens(auth: Pick<AuthSessions, 'refresh'>, now: () => Date): AccessTokens {
   const kept = new LRUCache<string, Tokens>({ max: SESSIONS_MAX })
   const refreshing = new Map<string, Promise<Tokens | undefined>>()
-  // Auth does not limit the refreshes of a console, so an old cookie that is sent again and again must not reach it.
+  // Auth does not limit refreshes of a console. Remember rejected tokens, so that repeated old cookies do not reach auth.
   const ended = new LRUCache<string, true>({ max: ENDED_MAX })
   const refresh = async (session: Session, address: string) => {
     const { id, refreshToken, generation } = session
     const made = ended.has(refreshToken) ? undefined : await auth.refresh(refreshToken, address)
-    // In the profile supabase, auth accepts a refresh token from before the second factor until the next one is used.
+    // In the profile supabase, auth accepts a refresh token from before the second factor until the next token is used.
     if (made === undefined || isOfBeforeFactor(session, made)) {
       ended.set(refreshToken, true)
       kept.delete(id)
@@ -247,7 +245,7 @@ export function createAccessTokens(auth: Pick<AuthSessions, 'refresh'>, now: () 
       if (known !== undefined && isOfBeforeFactor(session, known)) return undefined
       const newest = newerOf(session, known)
       if (newest.tokens !== undefined && newest.tokens.expiresAtMs - now().getTime() > MARGIN_MS) return newest.tokens
-      // A cookie from before the second factor must not share the refresh of the session after its step-up.
+      // A cookie from before the second factor must not share the refresh of a stepped-up session.
       const key = `${session.id} ${session.hasSecondFactor === true}`
       const running = refreshing.get(key)
       if (running !== undefined) return running
@@ -261,9 +259,9 @@ export function createAccessTokens(auth: Pick<AuthSessions, 'refresh'>, now: () 
 }
 
 /**
- * The session with the newest refresh token. Another process of the console may have replaced the token that this process
- * knows: auth would treat the older one as stolen. A former access token is valid until it expires, so that alternating
- * processes do not refresh at each request.
+ * Returns the session with its newest refresh token. Another process of the console may have replaced the refresh token of this
+ * process, and auth would treat the older token as stolen. An older access token stays valid until it expires. Therefore
+ * processes that serve a session in turn do not refresh it at each request.
  */
 function newerOf(session: Session, tokens: Tokens | undefined) {
   if (tokens === undefined || isRaised(session, tokens)) return { session, tokens: undefined }
@@ -274,12 +272,12 @@ function newerOf(session: Session, tokens: Tokens | undefined) {
   return { session: { ...session, refreshToken: tokens.refreshToken, generation: tokens.generation }, tokens }
 }
 
-/** Whether the cookie is a copy from before the second factor. Auth has replaced its refresh token since. */
+/** Whether the cookie was copied before the second factor. Auth has replaced its refresh token since then. */
 function isOfBeforeFactor({ hasSecondFactor }: Session, tokens: AuthTokens): boolean {
   return tokens.hasSecondFactor && hasSecondFactor !== true
 }
 
-/** Whether another process has stepped up the session, which the access token of this process does not show. */
+/** Whether another process has stepped up the session. The access token of this process does not show it. */
 function isRaised({ hasSecondFactor, generation }: Session, tokens: Tokens): boolean {
   return hasSecondFactor === true && !tokens.hasSecondFactor && tokens.generation <= generation
 }

@@ -38,7 +38,7 @@ describe('an encrypted session', () => {
   )
 
   it('shows nothing of what it holds', async () => {
-    // Longer than what random bytes have in them by chance.
+    // Long enough that random bytes do not contain them by chance.
     const held = { ...session, id: 'session-of-ada', refreshToken: 'refresh-token-of-ada', toast: 'Refunded' }
     const encrypted = await cipher(current).encrypt(held)
     const parts = encrypted.split('.').map((part) => Buffer.from(part, 'base64url').toString('latin1'))
@@ -52,7 +52,7 @@ describe('an encrypted session', () => {
   // ASVS 11.3.3
   it('is none when a byte was changed or another secret has encrypted it', async () => {
     const encrypted = await cipher(current).encrypt(session)
-    // The last character of base64url may hold bits that nobody reads, the first one holds none.
+    // The last base64url character may have unused bits, but the first has none.
     const [tag = ''] = encrypted.split('.').slice(-1)
     const changed = (tag.startsWith('A') ? 'B' : 'A') + tag.slice(1)
     expect(await cipher(current).decrypt(encrypted.slice(0, -tag.length) + changed)).toBeUndefined()

@@ -3,38 +3,38 @@ import { CompactEncrypt, compactDecrypt } from 'jose'
 import { z } from 'zod'
 
 const Session = z.object({
-  /** The session of auth. */
+  /** The session id in auth. */
   id: z.string(),
   refreshToken: z.string(),
-  /** How often the refresh token was replaced. The higher of two is the newer. */
+  /** How often the refresh token was replaced. A higher number is newer. */
   generation: z.int(),
-  /** Milliseconds since 1970. */
+  /** In milliseconds since 1970. */
   signedInAt: z.int(),
   usedAt: z.int(),
-  /** A second factor exists, and was not used yet: no page opens before. */
+  /** A second factor exists but is not used yet. Until then, no page opens. */
   needsFactor: z.literal(true).optional(),
-  /** Whether a second factor was used, by the access token of this refresh token. */
+  /** Whether the access token of this refresh token has a second factor. */
   hasSecondFactor: z.boolean().optional(),
   /** No page was opened since the sign-in. */
   isNew: z.literal(true).optional(),
-  /** The notice of the last change on the next page. */
+  /** The notice about the last change, for the next page. */
   toast: z.string().transform(cutNotice).optional(),
 })
 
-/** The content of the cookie of a session (console reference: Sessions of the console). It has no access token. */
+/** The content of the session cookie, without an access token (console reference: Sessions of the console). */
 export type Session = z.infer<typeof Session>
 
 /** A session ends after this time without use. */
 export const IDLE_MS = 30 * 60_000
-/** A session ends this long after its sign-in. */
+/** A session ends after this time, even if it is used. */
 export const LIFE_MS = 12 * 3_600_000
 
-/** Whether a session has expired by the clock of the console. Auth may have ended it before. */
+/** Whether a session has expired by the clock of the console. Auth may end a session earlier. */
 export function isOver({ signedInAt, usedAt }: Pick<Session, 'signedInAt' | 'usedAt'>, now: Date): boolean {
   return now.getTime() - usedAt >= IDLE_MS || now.getTime() - signedInAt >= LIFE_MS
 }
 
-/** Browsers drop a cookie of more than 4,096 bytes (RFC 6265bis). Encrypted, a notice takes four thirds of its bytes. */
+/** Browsers drop a cookie of more than 4,096 bytes (RFC 6265bis). Encryption and base64url enlarge a notice by a third. */
 const NOTICE_BYTES_MAX = 2_000
 
 function cutNotice(text: string): string {
@@ -49,12 +49,12 @@ function cutNotice(text: string): string {
   return `${characters.slice(0, end).join('')}\u2026`
 }
 
-/** Encrypts cookies, and proves that a form came from a page of its session. */
+/** Encrypts cookies, and verifies that a form came from a page of its session. */
 export interface SessionCipher {
   encrypt(session: Session): Promise<string>
-  /** Undefined for a text that none of the secrets has encrypted. */
+  /** Resolves to `undefined` if none of the secrets encrypted the text. */
   decrypt(text: string): Promise<Session | undefined>
-  /** The value of the field `_csrf` of each form of a session. */
+  /** Returns the value of `_csrf` for the forms of a session. */
   formToken(sessionId: string): string
   isFormToken(sessionId: string, token: string): boolean
 }
@@ -63,7 +63,7 @@ const ENCRYPTION = { alg: 'dir', enc: 'A256GCM' } as const
 const KEY_BYTES = 32
 
 /**
- * The first secret encrypts; each of them decrypts, so that secrets can be replaced without ending sessions.
+ * The first secret encrypts, and every secret decrypts. Secrets can be replaced without ending sessions.
  * @param secrets at least 32 random bytes each
  * @throws Error without a secret
  */

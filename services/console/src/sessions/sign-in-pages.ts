@@ -5,7 +5,7 @@ import { PATHS } from '../pages/paths.ts'
 import type { NewFactor } from './auth-session.ts'
 
 export interface SignInForm {
-  /** The path to which the sign-in leads. */
+  /** The path after the sign-in. */
   readonly next: string
   readonly email?: string
   readonly problem?: Problem | undefined
@@ -28,14 +28,14 @@ ${textField({ name: 'password', label: 'Password', type: 'password', autocomplet
 
 export interface OpenedLink {
   readonly tokenHash: string
-  /** The email of the operator who is signed in in the browser. */
+  /** The email of the operator who is signed in in this browser. */
   readonly signedIn: string | undefined
 }
 
 /**
- * The page of a link to sign in. Only its button uses the link: mail scanners open links and press nothing. Another person
- * may have sent the link, so the page names the session that it would replace. Then its button has no focus: a key that was
- * meant for another site would press it.
+ * The page of a sign-in link. Only its button uses the link, because mail scanners open links but press no buttons. Another
+ * person may have sent the link, so the page names the session that it would replace. In this case the button has no focus, so
+ * that a key for another site does not press it.
  */
 export function signInLinkPage({ tokenHash, signedIn }: OpenedLink): string {
   return renderSinglePage(
@@ -57,7 +57,7 @@ export interface CodeForm {
   readonly newFactor?: Partial<NewFactor> & Pick<NewFactor, 'id'>
 }
 
-/** The page that asks for a code, beside the QR code of a new app. */
+/** The page that asks for a code. For a new app, it also shows the QR code. */
 export function codePage({ proof, next, problem, newFactor }: CodeForm): string {
   const title = newFactor === undefined ? 'Enter your code' : 'Set up your authenticator app'
   return renderSinglePage(
@@ -86,7 +86,7 @@ function setUpOf({ qrCode, secret }: Partial<NewFactor>): Html {
 <p class="hint">Or type this secret into the app: <code class="secret">${secret}</code></p>`
 }
 
-/** Begins to set up an authenticator app. Nothing changes before its button is pressed. */
+/** The page before the set-up of an authenticator app. Nothing changes until its button is pressed. */
 export function beginFactorPage({ proof, next }: Pick<CodeForm, 'proof' | 'next'>): string {
   return renderSinglePage(
     'Set up your authenticator app',
@@ -102,8 +102,8 @@ ${changeForm({
 }
 
 /**
- * The page for an operator whose second factors are not authenticator apps: auth lets no user add one before such a factor
- * was used.
+ * The page for an operator with other second factors. Auth lets a user add an authenticator app only after such a factor was
+ * used.
  */
 export function otherFactorPage(): string {
   return renderSinglePage(

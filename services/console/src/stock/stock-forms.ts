@@ -17,18 +17,18 @@ import { askLink, card, count, factList, pageHead, tabs } from '../pages/parts.t
 import { type MovementType, movePath, type Product, productPath } from '../products/product-view.ts'
 import { type Location, locationPath, MOVEMENT_TYPES, MOVEMENTS, type Reservation } from './stock-view.ts'
 
-/** A form with its hidden fields, and why it was refused. */
+/** The hidden fields of a form, and the reason for its rejection. */
 interface Asked {
   readonly proof: FormProof
   readonly problem?: Problem | undefined
 }
 
-/** The product and the location of a movement, known before its quantity. */
+/** The product and the location of a movement, chosen before its quantity. */
 export interface MovePlace {
   readonly type: MovementType
   readonly product: Pick<Product, 'id' | 'sku'>
   readonly location: Location
-  /** The stock when the form was opened. */
+  /** The stock at the time when the form was opened. */
   readonly level: { readonly onHand: number; readonly reserved: number; readonly available: number }
   readonly locations: readonly Location[]
 }
@@ -37,9 +37,9 @@ interface SentMovement {
   readonly quantity: string
   readonly reason: string
   readonly reference: string
-  /** The id of the location that receives a transfer. */
+  /** The id of the receiving location of a transfer. */
   readonly to: string | undefined
-  /** The quantity on hand that a count expects. Undefined: the current one. */
+  /** The on-hand quantity that a count expects. If it is `undefined`, the current one. */
   readonly expectedOnHand: number | undefined
 }
 
@@ -83,7 +83,7 @@ ${choiceField({ name: 'location', label: type === 'transfer' ? 'From' : 'Locatio
   }
 }
 
-/** The fields of the form of a movement that inventory calls by another name (`movementOf`). */
+/** The form fields for members of `movementOf` with another name. */
 const FIELDS: Readonly<Record<string, string>> = { delta: 'quantity', toLocationId: 'to' }
 
 /** The form of a movement, with the current stock. @param problem its field is a member of `movementOf` */
@@ -127,20 +127,20 @@ ${textField({ name: 'reference', label: 'Reference (optional)', value: sent?.ref
   }
 }
 
-/** Ids are ids of inventory. */
+/** A movement from a form. Ids are those of inventory. */
 export interface TypedMovement {
   readonly type: MovementType
   readonly product: number
   readonly location: number
   readonly to: number | undefined
   readonly quantity: string
-  /** The quantity on hand that the form has shown. */
+  /** The on-hand quantity in the form. */
   readonly expectedOnHand: number
   readonly reason: string
   readonly reference: string
 }
 
-/** The movement in the form of inventory (inventory reference: Movements). Empty texts are omitted. */
+/** Returns the movement in the form of inventory (inventory reference: Movements). Omits empty texts. */
 export function movementOf(typed: TypedMovement): Readonly<Record<string, unknown>> {
   const { type, product: productId, location: locationId, to, expectedOnHand, reason, reference } = typed
   const common = { type, productId, ...(reason && { reason }), ...(reference && { reference }) }
@@ -152,8 +152,8 @@ export function movementOf(typed: TypedMovement): Readonly<Record<string, unknow
 }
 
 /**
- * Reads the quantity of a form. A text that is not an integer stays a text, because inventory names its problem. A long
- * integer stays a text too, because it would lose its last digits as a number.
+ * Reads the quantity of a form. Keeps a text that is not an integer, because inventory describes the problem. Keeps a long
+ * integer as text too, because a number would lose its last digits.
  */
 function readQuantity(text: string): number | string | undefined {
   if (text === '') return undefined
@@ -186,7 +186,7 @@ function quantityField(type: MovementType, sent: Pick<Field, 'value' | 'problem'
 
 type LocationFields = Pick<Location, 'code' | 'name' | 'active'>
 
-/** @param known the location, its version and the name that the form began with; undefined for a new one */
+/** @param known the location, its version and the initial name in the form, or `undefined` for a new location */
 export function locationPage(
   fields: LocationFields,
   { proof, problem }: Asked,

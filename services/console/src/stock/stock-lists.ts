@@ -27,7 +27,7 @@ interface StockPage {
   readonly actions?: readonly Html[]
 }
 
-/** Writes a page about stock, with links to the other pages about stock. */
+/** Renders a page about stock, with links to the other pages about stock. */
 function stockPage({ path, role, filters, list, actions }: StockPage): ConsolePage {
   const title = STOCK_PAGES.find(([each]) => each === path)?.[1] ?? 'Stock'
   const move = mayDo(role, 'stock.receive')
@@ -100,7 +100,7 @@ function locationChoice({ location }: Asked, locations: readonly Location[]): Fi
   }
 }
 
-/** The lowest first. */
+/** The levels below a quantity, lowest first. */
 export function lowStockPage(query: Asked, { value, next }: Listed<readonly Level[]>, role: OperatorRole): ConsolePage {
   const path = '/stock/low'
   const below = query.below ?? 10
@@ -252,7 +252,7 @@ const MOVEMENT_COLUMNS: readonly Column<Movement>[] = [
 
 const LEDGER_TYPES = ['receive', 'count', 'transfer', 'ship', 'adjust', 'reserve', 'release', 'expire'] as const
 
-/** The newest first. */
+/** Newest first. */
 export function movementsPage(
   query: Asked,
   { value, next }: Listed<readonly Movement[]>,

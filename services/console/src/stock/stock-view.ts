@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { type Level, type MovementType, PRODUCTS_SHOWN, ProductsView } from '../products/product-view.ts'
 import { enveloped, INVENTORY, type OperatorCalls } from '../service-calls/operator-calls.ts'
 
-/** The movements of operators, with the words of their buttons. */
+/** The movements that operators make, with the labels of their buttons. */
 export const MOVEMENTS: Readonly<Record<MovementType, string>> = {
   receive: 'Receive',
   count: 'Count',
@@ -13,9 +13,9 @@ export const MOVEMENTS: Readonly<Record<MovementType, string>> = {
 export const MOVEMENT_TYPES = ['receive', 'count', 'transfer', 'ship', 'adjust'] as const satisfies MovementType[]
 
 const Location = z.looseObject({ id: z.int(), code: z.string(), name: z.string(), active: z.boolean() })
-/** A place that keeps stock (inventory reference: Locations). */
+/** A location in the form of inventory (inventory reference: Locations). */
 export type Location = z.infer<typeof Location>
-/** Locations by id. */
+/** Sorted by id. */
 export const LocationsView: z.ZodType<readonly Location[]> = enveloped(z.array(Location))
 export const LocationView: z.ZodType<Location> = enveloped(Location)
 
@@ -32,9 +32,9 @@ const Movement = z.looseObject({
   sku: z.string(),
   location: z.string(),
 })
-/** A row of the ledger of stock, with names (inventory reference: Ledger rows). */
+/** A ledger row of stock with names (inventory reference: Ledger rows). */
 export type Movement = z.infer<typeof Movement>
-/** The newest first. */
+/** Newest first. */
 export const MovementsView: z.ZodType<readonly Movement[]> = enveloped(z.array(Movement))
 
 const Reservation = z.looseObject({
@@ -48,7 +48,7 @@ const Reservation = z.looseObject({
   expiresAt: z.string().nullable(),
   createdAt: z.string(),
 })
-/** Reserved stock (inventory reference: Reservations). */
+/** A reservation in the form of inventory (inventory reference: Reservations). */
 export type Reservation = z.infer<typeof Reservation>
 const ListedReservation = Reservation.extend({ sku: z.string(), location: z.string() })
 export type ListedReservation = z.infer<typeof ListedReservation>
@@ -69,12 +69,12 @@ export function locationPath(id: number): string {
 
 const LOCATIONS_MAX = 500
 
-/** The locations in forms, by id. */
+/** Reads the locations for forms, by id. */
 export async function readLocations(calls: OperatorCalls): Promise<readonly Location[]> {
   return (await calls.read('inventory', INVENTORY.locations, LocationsView, { limit: LOCATIONS_MAX })).value
 }
 
-/** Undefined: there is no such product. */
+/** Returns `undefined` if the product does not exist. */
 export async function findProduct(
   calls: OperatorCalls,
   sku: string,
@@ -89,7 +89,7 @@ export async function findProduct(
 
 const LevelView = enveloped(z.looseObject({ onHand: z.int(), reserved: z.int(), available: z.int() }))
 
-/** All zeroes if there was never any stock. */
+/** All quantities are 0 if there was never any stock. */
 export async function readLevel(
   calls: OperatorCalls,
   productId: number,

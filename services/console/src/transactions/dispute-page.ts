@@ -35,7 +35,7 @@ import {
 } from './dispute-view.ts'
 import { cardText, stateBadges, type TransactionView, transactionPath } from './transaction-view.ts'
 
-/** A dispute with its payment, and the decimals of their currencies. */
+/** A dispute with its payment, and the decimals of both currencies. */
 export type ShownDispute = WithDecimals<Pick<z.infer<typeof TransactionView>, 'transaction' | 'merchant'>> & {
   readonly dispute: Dispute
 }
@@ -76,7 +76,7 @@ export const disputeChanges: Changeable<ShownDispute> = {
   ],
 }
 
-/** The disputed payment and the reason. */
+/** The page of a dispute, with the payment and the reason. */
 export function disputePage(shown: ShownDispute, viewer: Viewer): ConsolePage {
   const { dispute, merchant } = shown
   const { id, status, created } = dispute
@@ -103,7 +103,7 @@ ${paymentCard(shown)}
   }
 }
 
-/** The button that records the outcome of a dispute. Undefined if it is decided, or the role may not. */
+/** The button that records the outcome of a dispute. `undefined` if it is decided or the role may not. */
 export function outcomeLink({ id, status }: Pick<Dispute, 'id' | 'status'>, { role }: Viewer): Html | undefined {
   if (status !== 'open' || !mayDo(role, 'disputes.close')) return undefined
   return askLink(`${disputePath(id)}/outcome`, 'Outcome…', 'danger')
@@ -123,7 +123,7 @@ function disputeCard(shown: ShownDispute): Html {
   )
 }
 
-/** Where the disputed money is, by the state of the dispute. */
+/** The location of the disputed money, by the state of the dispute. */
 const MONEY_TEXTS: Readonly<Record<Dispute['status'], (shown: ShownDispute) => string>> = {
   open: (shown) => `kept from the balance of ${merchantName(shown)} until the dispute is decided`,
   won: (shown) => `stays with ${merchantName(shown)}`,

@@ -11,14 +11,14 @@ const Dispute = z.looseObject({
   created: z.string(),
   amount: Amount,
   currency: z.string(),
-  /** The part of the amount beyond captured money that was not refunded. */
+  /** The part of the amount that exceeds the captured money after refunds. */
   excess: Amount.optional(),
   reason: Reason,
   due: z.string(),
   status: z.enum(['open', 'won', 'lost']),
   resolved: z.string().optional(),
 })
-/** A dispute as payments shows it (payments reference: Other objects). */
+/** A dispute in the form of payments (payments reference: Other objects). */
 export type Dispute = z.infer<typeof Dispute>
 
 const Fraud = z.looseObject({
@@ -48,14 +48,14 @@ export const DISPUTE_TONES = { open: 'warn', won: 'good', lost: 'bad' } as const
 >
 
 const Reasons = z.object({ disputes: z.array(Reason), frauds: z.array(Reason) })
-/** The reasons of disputes and of fraud alerts, as payments lists them. */
+/** The reasons of disputes and fraud alerts, as payments lists them. */
 export type Reasons = z.infer<typeof Reasons>
 
 export async function readReasons(calls: Pick<OperatorCalls, 'read'>): Promise<Reasons> {
   return (await calls.read('payments', '/operator/reasons', Reasons)).value
 }
 
-/** The title of the reason of a fraud alert; empty if the scheme has named none. An unknown code is shown itself. */
+/** Returns the title of a fraud alert's reason. Empty if the scheme gave none. Shows the code if it is unknown. */
 export function fraudReason({ reason }: Pick<Fraud, 'reason'>, { frauds }: Pick<Reasons, 'frauds'>): string {
   if (reason === undefined) return ''
   return frauds.find(({ code }) => code === reason)?.title ?? `Reason ${reason}`

@@ -18,8 +18,8 @@ function refundableBy({
 }
 
 /**
- * Sentences about the refund quota of the operator, and who may refund more (console reference: Refund quota). None
- * without a quota.
+ * Sentences about the operator's refund quota, and about who may refund more (console reference: Refund quota). Empty without a
+ * quota.
  */
 export function quotaLines({
   transaction: { currency },
@@ -37,10 +37,7 @@ export function quotaLines({
   ]
 }
 
-/**
- * The sentence that the trail is full although money is left (payments reference: Length of the trail). Undefined if it is
- * not full.
- */
+/** A sentence if the trail is full but money is left, otherwise `undefined` (payments reference: Length of the trail). */
 export function fullTrailLine({ transaction: { pendingAmount }, limits }: ShownTransaction): string | undefined {
   const refund = limits.refundAllowance === undefined ? 'refund' : 'refund of support'
   const full = [
@@ -147,7 +144,7 @@ function reasonsOf({ reasons }: ShownTransaction) {
   return reasons.disputes.map(({ code, title }) => [String(code), `${title} (${code})`] as const)
 }
 
-/** Reports an amount that is not above zero, or too large. */
+/** The problems of an amount that is not above zero or too large. */
 function amountProblems({ transaction: { currency }, decimals }: ShownTransaction, most: number) {
   return {
     tooSmall: () => amountTooSmall({ zero: money(0, currency, decimals) }),
@@ -179,14 +176,14 @@ function amountFields(
   })}${textField({ name: 'reference', label: 'Reference (optional)', value: given.reference, maxLength: 255, problem })}`
 }
 
-/** The path of an operation, and the limit of its amount, in minor units. */
+/** The path of an operation, and the limit of its amount in minor units. */
 interface Operation {
   readonly below: string
   /** The current limit. */
   readonly most: number
   /**
-   * The largest limit at any time. More may have been left when the form was sent first: its retry gets the answer of
-   * payments, and is not refused because the first request is done.
+   * The highest possible limit. The first attempt may have had more left. Its retry must reach payments, which returns the first
+   * answer.
    */
   readonly neverMore: number
 }

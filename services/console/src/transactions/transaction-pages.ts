@@ -34,7 +34,7 @@ import {
   transactionPath,
 } from './transaction-view.ts'
 
-/** The changes of a transaction, its history, and its ledger entries. */
+/** The page of a transaction: its changes, its history and its ledger entries. */
 export function transactionPage(shown: ShownTransaction, viewer: Viewer): ConsolePage {
   const { transaction, merchant, decimals } = shown
   const { id, amount, currency, created } = transaction
@@ -195,7 +195,7 @@ export const TransactionsQuery = ListQuery.extend({
 })
 type TransactionsQuery = z.infer<typeof TransactionsQuery>
 
-/** The query of a list of transactions for payments, which reads a search by an amount: it knows the currencies. */
+/** The query for a list of transactions. Payments knows the currencies, so it reads amounts in the search. */
 export function transactionsQuery({
   merchant,
   successful,
@@ -222,7 +222,7 @@ ${listCard({
   rows: value.transactions,
   next,
   query: { ...query },
-  // Payments makes the CSV, and searches for only one of the two.
+  // Payments creates the CSV, but can search only for a card or an amount, not for both.
   hasCsv: !isOfCardAndAmount,
   empty: emptyState('transactions', emptyText(query)),
 })}`,

@@ -22,7 +22,7 @@ export type TrailEntry = z.infer<typeof TrailEntry>
 
 const ProcessingError = z.looseObject({ code: z.int(), message: z.string() })
 
-/** A transaction as payments shows it (payments reference: Transaction object). */
+/** A transaction in the form of payments (payments reference: Transaction object). */
 const Transaction = z.looseObject({
   id: z.string(),
   merchantId: z.string(),
@@ -90,12 +90,10 @@ export const TransactionView = z.object({
     refundAllowance: Amount.optional(),
   }),
 })
-/** A transaction with its history, the decimals of its currencies, and the titles of reasons of disputes. */
+/** A transaction with its history, the decimals of its currencies, and the titles of dispute reasons. */
 export type ShownTransaction = WithDecimals<z.infer<typeof TransactionView>> & { readonly reasons: Reasons }
 
-/**
- * The state of a transaction in a word or two, such as `Partly refunded`, and the tone of its badge. A dispute hides refunds.
- */
+/** The state of a transaction in one or two words, such as `Partly refunded`, and its badge tone. A dispute hides refunds. */
 export function stateOf({
   successful,
   amount,
@@ -119,31 +117,29 @@ export function transactionPath(id: string): string {
   return `${TRANSACTIONS_PATH}/${encodeURIComponent(id)}`
 }
 
-/**
- * The card of a transaction, as `Visa •••• 4242`. No line breaks before the digits. Payments writes the scheme in lower case.
- */
+/** The card as `Visa •••• 4242`, with a no-break space before the digits. Payments writes schemes in lower case. */
 export function cardText({ card: { scheme = '', last4 } }: Pick<Transaction, 'card'>): string {
   return `${scheme.slice(0, 1).toUpperCase()}${scheme.slice(1)} ••••\u00A0${last4}`.trim()
 }
 
-/** The last four digits of a card with an amount, as an operator reads both from a statement. */
+/** The last four digits of a card and an amount, which an operator reads from a statement. */
 interface CardAndAmount {
   readonly last4: string
-  /** Whether a transaction has this amount, and the named currency. */
+  /** Whether a transaction has this amount and, if given, this currency. */
   readonly isOf: (transaction: Pick<Transaction, 'amount' | 'currency'>, decimals: Listings['decimals']) => boolean
 }
 
 type Listings = WithDecimals<z.infer<typeof TransactionsView>>
 
 const LIST = '/operator/transactions'
-/** The page limit of payments. */
+/** The largest page that payments returns. */
 const ROWS_MAX = 100
-/** How many pages of a card are read for one page of the console. */
+/** The most pages of a card that are read for one page of the console. */
 const PAGES_MAX = 10
 
 /**
- * Reads the last four digits of a card and an amount, in either order: `4242 49.99`, `EUR 1,234.50 4242`. A whole number is
- * an amount in units or in minor units. Undefined for other texts.
+ * Parses the last four digits of a card and an amount, in either order: `4242 49.99`, `EUR 1,234.50 4242`. A whole number means
+ * units or minor units. Returns `undefined` for any other text.
  */
 export function readCardAndAmount(text: string): CardAndAmount | undefined {
   const digitsFirst = /^(?<last4>\d{4})\s+(?<rest>.+)$/.exec(text)
@@ -157,7 +153,7 @@ export function readCardAndAmount(text: string): CardAndAmount | undefined {
 }
 
 function amountTest(text: string, named: string | undefined): CardAndAmount['isOf'] {
-  // Commas between thousands, as the console shows amounts: before three digits and a point.
+  // Remove the thousands commas that the console writes, such as in 1,234.50.
   const plain = /^\d{1,3}(,\d{3})+\.\d+$/.test(text) ? text.replaceAll(',', '') : text
   return ({ amount, currency }, decimals) => {
     if (named !== undefined && named !== currency) return false
@@ -167,8 +163,8 @@ function amountTest(text: string, named: string | undefined): CardAndAmount['isO
 
 /**
  * Lists transactions that match a query. If none matches the whole search, lists those with the card and the amount in the
- * search. Payments searches for only one of the two, so the transactions of the card are read and filtered: a page may be
- * empty, and yet have a next one.
+ * search. Payments cannot search for both, so this function reads and filters the transactions of the card. A page may be empty
+ * and still have a next page.
  */
 export async function listTransactions(
   calls: Pick<OperatorCalls, 'read'>,
@@ -194,7 +190,7 @@ function readPage(calls: Pick<OperatorCalls, 'read'>, query: Query): Promise<Lis
   return readWithDecimals(calls, { path: LIST, schema: TransactionsView, query })
 }
 
-/** The state of a transaction, and whether no real money moved. */
+/** Badges for the state of a transaction, and for a test transaction. */
 export function stateBadges(transaction: Transaction): readonly Html[] {
   const { text, tone } = stateOf(transaction)
   return [badge(text, tone), ...(transaction.test ? [badge('Test')] : [])]

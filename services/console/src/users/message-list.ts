@@ -14,7 +14,7 @@ export const MessagesQuery = ListQuery.extend({
 })
 type MessagesQuery = z.infer<typeof MessagesQuery>
 
-/** @param filter of the list */
+/** @param filter the filter of the list */
 export function messagesPath(filter: Readonly<Record<string, string>> = {}): string {
   const query = new URLSearchParams(filter)
   return query.size === 0 ? '/messages' : `/messages?${query}`
@@ -22,7 +22,7 @@ export function messagesPath(filter: Readonly<Record<string, string>> = {}): str
 
 export const MESSAGE_TONES = { waiting: 'info', sent: 'good', failed: 'bad' } as const
 
-/** The messages that auth sends again while their cause lasts (console reference: Messages of operators). */
+/** The messages that auth can send again while their cause exists (console reference: Messages of operators). */
 const RESENDABLE: ReadonlySet<string> = new Set([
   'confirmation',
   'invite',
@@ -33,12 +33,12 @@ const RESENDABLE: ReadonlySet<string> = new Set([
   'phone_change',
 ])
 
-/** Whether a message of this purpose may be sent again. Auth judges the rest. */
+/** Whether a message with this purpose can be sent again. Auth makes all other checks. */
 export function mayBeResent(purpose: string): boolean {
   return RESENDABLE.has(purpose)
 }
 
-/** The list of mails and SMS, with the reason of each failure. */
+/** The list of mails and SMS, with the reasons of failures. */
 export function messagesPage(
   query: MessagesQuery,
   { value, next }: Listed<z.infer<typeof MessagesView>>,

@@ -12,14 +12,13 @@ import { copyableId } from '../pages/parts.ts'
 import { answerWith } from '../service-calls/service-call.ts'
 import { callPath, isBanned, isThere, nameOf, type ShownUser, USERS_PATH, userPath } from './user-view.ts'
 
-/** Shown beside a part of the user, not above the page. */
+/** The button is next to a part of the user, not at the top of the page. */
 const isBesidePart = (): boolean => false
 
-/** Whether one of the parts has an id. */
 export const hasId = (parts: readonly { readonly id: string }[], id: string): boolean =>
   parts.some((part) => part.id === id)
 
-/** The addresses by which a question names a user. An account whose addresses were changed may belong to another person. */
+/** The addresses that identify a user in a question. If they have changed, the account may belong to another person. */
 const addressesOf = ({ user: { email, phone } }: ShownUser): Readonly<Record<string, string>> => ({
   email,
   phone,
@@ -29,11 +28,11 @@ const OTHER_WAYS = 'The user can sign in again in any other way.'
 
 const SignInLink = z.object({ link: z.string() })
 
-/** The answer to a secured account: how many have ended. */
+/** The answer for a secured account: the numbers of ended sessions and removed passkeys and factors. */
 const Secured = z.object({ sessions: z.int(), passkeys: z.int(), factors: z.int() })
 
 /**
- * Ending sessions and repeating messages for a user, removing possible work of a thief, and a link by which an admin sees the
+ * Changes for support: ending sessions, resending messages, removing traces of a thief, and a link by which an admin gets the
  * user's view.
  */
 const HELP: readonly AskedChange<ShownUser>[] = [
@@ -179,7 +178,7 @@ const REMAINS = [
   ['false', 'nothing'],
 ] as const
 
-/** The changes that help a user to sign in, or keep a user out. */
+/** Changes that restore or block access. */
 const ACCESS: readonly AskedChange<ShownUser>[] = [
   ...(['email', 'phone'] as const).map(
     (kind): AskedChange<ShownUser> => ({
@@ -254,14 +253,13 @@ const ACCESS: readonly AskedChange<ShownUser>[] = [
 const FORMER_EMAIL = 'former_email'
 const FORMER_PHONE = 'former_phone'
 /**
- * The role that the form began with. Another operator may remove it before the form is sent: an unchanged field must not
- * assign it again.
+ * The initial role in the form. Another operator may remove the role meanwhile, and an unchanged field must not assign it again.
  */
 const FORMER_ROLE = 'former_role'
 
 /**
- * The addresses that the form began with. The user may change an address before the form is sent: an unchanged field must not
- * restore the former one.
+ * The initial addresses in the form. The user may change an address meanwhile, and an unchanged field must not restore the former
+ * one.
  */
 function formerAddresses({ email, phone }: ShownUser['user'], given: GivenFields) {
   return { email: given[FORMER_EMAIL] ?? email, phone: given[FORMER_PHONE] ?? phone }
@@ -363,7 +361,7 @@ const ACCOUNT: readonly AskedChange<ShownUser>[] = [
     }),
     answer: z.looseObject({}),
     done: 'The user is deleted',
-    // A removed user has no page.
+    // A deleted user has no page, unless the deletion was soft.
     leadsTo: ({ user }, { soft }) => (soft === 'false' ? USERS_PATH : userPath(user.id)),
   },
 ]

@@ -32,7 +32,7 @@ import {
   userPath,
 } from './user-view.ts'
 
-/** The page of a user: first why they cannot sign in, then all other facts. */
+/** The page of a user. The reasons why the user cannot sign in come first. */
 export function userPage(shown: ShownUser, viewer: Viewer): ConsolePage {
   const { user, why_not: reasons } = shown
   return {
@@ -60,7 +60,7 @@ ${metadataCard(shown)}
   }
 }
 
-/** The reasons that are no obstacle by themselves. */
+/** Reasons that do not prevent a sign-in by themselves. */
 const HARMLESS: ReadonlySet<string> = new Set(['factor_required', 'no_password'])
 
 function reasonsNotice(reasons: readonly Reason[]): Html {
@@ -135,10 +135,7 @@ function identitiesCard({ identities }: ShownUser): Html {
   )
 }
 
-/**
- * When an identity was used last. Auth does not record this time for addresses: there it is the time of the user's last
- * sign-in.
- */
+/** The last use of an identity. Auth does not record it for emails and phones: their time is the last sign-in of the user. */
 function useOf({ provider, last_sign_in_at: at, created_at: created }: ShownUser['identities'][number]): Html | string {
   if (at) return html`last sign-in ${time(at)}`
   return provider === 'email' || provider === 'phone' ? html`since ${time(created)}` : 'never used'
@@ -184,7 +181,7 @@ function sessionsCard(shown: ShownUser, viewer: Viewer): Html {
   return card('Sessions', smallTable('Sessions', ['Browser', 'Address', 'Last used', ''], rows))
 }
 
-/** Browsers by the parts of their names that only they have: most claim to be Chrome and Safari too. */
+/** Browsers by unique parts of their user agents. Most of them also claim to be Chrome and Safari. */
 const BROWSERS = [
   ['Edg/', 'Edge'],
   ['OPR/', 'Opera'],
@@ -201,7 +198,7 @@ const SYSTEMS = [
   ['Linux', 'Linux'],
 ] as const
 
-/** A browser in two words, from its user agent. Programs keep their own name. */
+/** A browser and system in two words, from the user agent. Programs keep their own name. */
 function browserName(agent: string): string {
   const browser = BROWSERS.find(([mark]) => agent.includes(mark))?.[1]
   const system = SYSTEMS.find(([mark]) => agent.includes(mark))?.[1]

@@ -20,7 +20,7 @@ const Factor = z.looseObject({
   created_at: stamp(),
 })
 
-/** A user as auth shows it (auth reference: User record). */
+/** A user in the form of auth (auth reference: User record). */
 export const User = z.looseObject({
   id: z.string(),
   role: z.string(),
@@ -71,13 +71,13 @@ const Reason = z.looseObject({
   error: z.string().nullish(),
   provider: z.string().nullish(),
 })
-/** Why a user cannot sign in, with the values that the reason names. */
+/** The reason why a user cannot sign in, with the values in its text. */
 export type Reason = z.infer<typeof Reason>
 const Entry = z.looseObject({ id: z.string(), payload: z.record(z.string(), z.unknown()), created_at: stamp() })
 
 export const MessagesView = z.object({ messages: z.array(Message) })
 
-/** A user with all facts that support needs (console reference: User of operators). */
+/** A user with all facts for support (console reference: User of operators). */
 export const ShownUser = z.object({
   user: User,
   console_role: z.string().nullable(),
@@ -98,7 +98,7 @@ export function userPath(id: string): string {
   return `${USERS_PATH}/${encodeURIComponent(id)}`
 }
 
-/** The name of a user on pages: the email, otherwise the phone, otherwise a text for an anonymous user or one without both. */
+/** The name of a user on pages: the email, otherwise the phone, otherwise a text about the missing addresses. */
 export function nameOf({ email, phone, is_anonymous }: Pick<User, 'email' | 'phone' | 'is_anonymous'>): string {
   if (email !== '') return email
   if (phone !== '') return `+${phone}`
@@ -109,7 +109,7 @@ export function isBanned({ banned_until }: Pick<User, 'banned_until'>, now: Date
   return banned_until !== null && banned_until !== undefined && Date.parse(banned_until) > now.getTime()
 }
 
-/** The states of a user that support looks for. */
+/** Badges for the states of a user that matter to support. */
 export function userBadges(user: User, now: Date): readonly Html[] {
   const role = user.app_metadata.console_role
   return [
@@ -123,7 +123,7 @@ export function userBadges(user: User, now: Date): readonly Html[] {
   ]
 }
 
-/** The path at auth of a change of a user. */
+/** Returns the path at auth for a change of a user. */
 export function callPath({ user }: Pick<ShownUser, 'user'>, below = ''): string {
   return `/operator/users/${encodeURIComponent(user.id)}${below}`
 }

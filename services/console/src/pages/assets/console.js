@@ -1,10 +1,9 @@
-// The behaviour of the pages beside links and forms: times of the reader, copied ids, questions in
-// dialogs, toasts and keys. Every page works without this script. It runs before the page is shown, so that no
-// click comes before it.
+// The script of the pages: local times, copying ids, questions in dialogs, toasts and keyboard shortcuts. Every page works
+// without it. It runs before the page is shown, so that no click can come earlier.
 const TOAST_MS = 6_000
 const COPIED_MS = 1_500
 const WAY_MS = 1_200
-/** A person needs at least this time to see a button and click it. */
+/** The least time in which a person can see a button and click it. */
 const SIGHT_MS = 700
 
 const moment = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' })
@@ -16,7 +15,7 @@ const ofThisYear = new Intl.DateTimeFormat(undefined, {
 })
 const exact = new Intl.DateTimeFormat(undefined, { dateStyle: 'full', timeStyle: 'long' })
 
-/** Shows times in the zone of the reader. The time in UTC stands in the title. */
+/** Shows times in the reader's time zone. The `title` contains the time in UTC. */
 function showTimes(root) {
   for (const time of root.querySelectorAll('time[datetime]:not([data-local])')) {
     const date = new Date(time.dateTime)
@@ -28,7 +27,7 @@ function showTimes(root) {
   }
 }
 
-/** Buttons that only work with this script are hidden without it. */
+/** Shows buttons that need this script. */
 function showButtons(root) {
   for (const button of root.querySelectorAll('button[data-copy][hidden]')) button.hidden = false
 }
@@ -43,7 +42,7 @@ async function copy(button) {
   toast(`Copied ${button.dataset.copy}`, COPIED_MS)
 }
 
-/** Shows a notice for a moment. The text is never HTML. */
+/** Shows a notice for a short time. The text is never HTML. */
 function toast(text, ms = TOAST_MS) {
   const line = document.createElement('div')
   line.className = 'toast'
@@ -52,7 +51,7 @@ function toast(text, ms = TOAST_MS) {
   setTimeout(() => line.remove(), ms)
 }
 
-/** Opens the page of a question in the dialog. Where it cannot be fetched, the link leads to the page. */
+/** Opens the page of a question in the dialog. If the page cannot be fetched, follows the link. */
 async function ask(link) {
   const dialog = document.querySelector('#dialog')
   link.setAttribute('aria-busy', 'true')
@@ -71,24 +70,24 @@ async function ask(link) {
   prepare(dialog)
   dialog.showModal()
   shownAt = performance.now()
-  // Not a field: Enter in a field that is filled in would answer the question at once.
+  // Do not focus a field, because Enter in a prefilled field would answer the question immediately.
   const heading = dialog.querySelector('h1')
   heading.tabIndex = -1
   heading.focus()
 }
 
-/** When the page or a dialog came up, or was last clicked too soon. */
+/** When the page or a dialog appeared, or was last clicked too early. */
 let shownAt = performance.now()
-/** When the window came up. A returning operator may click into a field at once. */
+/** When the window appeared. A returning operator may click into a field immediately. */
 let wokenAt = shownAt
 
 /**
- * Another site may have its visitor click again and again, and put a page of the console under the pointer. A click too
- * soon after a page, a dialog or the window came up neither enters nor sends the form of a change, or of a link that signs in.
- * It starts the time again.
+ * Protects against clickjacking. Another site may make its visitor click repeatedly and then put a page of the console under the
+ * pointer. A click too soon after a page, a dialog or the window appeared is ignored in the form of a change or of a sign-in
+ * link. It restarts the time.
  */
 function refuseSoon(event) {
-  // A key that presses a button makes a click too, without a count.
+  // A key press on a button also causes a click event, with a count of 0.
   if (event.detail === 0 || !event.target.closest('dialog, form:has([name=_key], [name=token_hash])')) return
   const sinceMs = event.target.closest('button') ? Math.max(shownAt, wokenAt) : shownAt
   if (event.timeStamp - sinceMs >= SIGHT_MS) return
@@ -125,7 +124,7 @@ document.addEventListener('click', (event) => {
   if (menu && !menu.contains(target)) menu.open = false
 })
 
-/** Reports an amount that is too small or too large before it is sent. The console reports a text that is no amount. */
+/** Reports an amount that is too small or too large before it is sent. The console reports invalid text. */
 function checkAmount(field) {
   const { most, tooSmall, tooLarge } = field.dataset
   const amount = field.value.trim() === '' ? Number.NaN : Number(field.value.replace(',', '.'))
@@ -136,17 +135,17 @@ document.addEventListener('input', ({ target }) => {
   if ('most' in target.dataset) checkAmount(target)
 })
 
-/** A change that was sent once is not sent again. The Idempotency-Key of the form would refuse it anyway. */
+/** Prevents sending a change twice. The Idempotency-Key of the form would prevent it anyway. */
 document.addEventListener('submit', ({ target, submitter }) => {
-  // A form that gives a file leaves its page as it is.
+  // A form that downloads a file does not replace its page.
   if (target.method !== 'post' || 'gives' in target.dataset) return
   target.setAttribute('aria-busy', 'true')
   setTimeout(() => submitter?.setAttribute('disabled', ''))
 })
 
 /**
- * The rows of the list of the page, by their links. A row without a page of its own has another link, or opens in place. A button
- * that sends a form is none: keys that are typed for another site could press it. Tab leads from its row to it.
+ * Returns the links of the page's list, one per row. A row without its own page has another link, or opens in place. Buttons that
+ * send a form are excluded, because keys typed for another site could press them. Tab leads from the row to them.
  */
 const rowLinks = () =>
   [...document.querySelectorAll('main tr[data-row]')].map(
@@ -173,10 +172,10 @@ const KEYS = {
   c: () => follow('main button[data-copy]'),
 }
 
-/** The first key of a way, `g`, and when it was pressed. */
+/** When `g` was pressed, the first key of a shortcut to a page. */
 let way = 0
 
-/** Closes the menu of a narrow page. The focus goes back to its button. */
+/** Closes the menu of a narrow page, and returns the focus to its button. */
 function closeMenu() {
   const menu = document.querySelector('.menu[open]')
   if (!menu) return
@@ -185,7 +184,7 @@ function closeMenu() {
 }
 
 document.addEventListener('keydown', (event) => {
-  // Enter that is held down, perhaps since the page before, opens and sends nothing.
+  // A held Enter key, perhaps held since the previous page, must not open or send anything.
   if (event.key === 'Enter' && event.repeat && !(event.target instanceof HTMLTextAreaElement)) event.preventDefault()
   if (event.key === 'Escape') closeMenu()
   const field = event.target instanceof Element && event.target.closest('input, select, textarea, [contenteditable]')
@@ -203,26 +202,25 @@ document.addEventListener('keydown', (event) => {
   act()
 })
 
-/** Leaves the page of a form for the page around it. @returns whether there was a form */
+/** Leaves the page of a form for the page that it belongs to. @returns whether there was a form */
 function leaveForm() {
   const around = document.querySelector('main a[data-close]')
   if (around) location.replace(around.href)
   return around !== null
 }
 
-/** Whether the previous page belongs to another site. True if the browser does not say. */
+/** Whether the previous page is of another site. `true` if the browser does not say. */
 const isFromElsewhere = () => !globalThis.navigation?.activation?.from
 
 /**
- * Whether another site has sent the browser back here, to a form that the operator had left (`history.go`). The request
- * then looks like one of the console, so only the browser can distinguish it. Keys that are typed for the other site would fill the
- * form in and send it.
+ * Whether another site has sent the browser back to a form that the operator had left (`history.go`). The request looks like one
+ * from the console, so only the browser can detect this. Keys typed for the other site would fill in the form and send it.
  */
 const isLedBack = performance.getEntriesByType('navigation')[0]?.type === 'back_forward' && isFromElsewhere()
-// Until it is known whether there is a form.
+// Block input until the script knows whether there is a form.
 document.documentElement.inert = isLedBack
 
-// A page that the browser restores from its memory still has its buttons disabled. It takes no keys until it is another one.
+// A restored page still has its buttons disabled. Block input until it is replaced.
 addEventListener('pageshow', ({ persisted }) => {
   if (!persisted) return
   document.documentElement.inert = true

@@ -9,7 +9,7 @@ import { LocationView, locationPath } from '../../stock/stock-view.ts'
 
 const Params = z.object({ locationId: RecordId })
 
-/** Deletes a location after a question, unless it was changed since. */
+/** Deletes a location after confirmation, unless it has changed since. */
 export const locationDeletionRoutes: FastifyPluginAsyncZod = async (app) => {
   addChangeRoutes(app, '/locations/:locationId/deletion', {
     params: Params,

@@ -29,7 +29,7 @@ export const linesRoutes: FastifyPluginAsyncZod = async (app) => {
   )
 }
 
-/** @param path that of the merchant in payments */
+/** @param path the path of the merchant in payments */
 async function readLines(calls: Pick<OperatorCalls, 'read'>, path: string, query: Query) {
   const [{ value }, listed] = await Promise.all([
     calls.read('payments', path, MerchantView),

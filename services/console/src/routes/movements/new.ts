@@ -17,7 +17,7 @@ const MoveQuery = z.object({
 })
 type MoveQuery = z.output<typeof MoveQuery>
 
-/** The form asks for the product and the location first, and then shows their stock. */
+/** The form first needs the product and the location, and then shows their stock. */
 export const newMovementRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get('/movements/new', { schema: { querystring: MoveQuery } }, (request, reply) =>
     showForm({ request, reply }, request.query),
@@ -35,7 +35,7 @@ async function showForm(
     locationOf(calls, query),
     readLocations(calls),
   ])
-  // The list has a limit, and the location of the address may come after it.
+  // The list is limited, so it may not contain the location in the URL.
   const isListed = location === undefined || first.some(({ id }) => id === location.id)
   const locations = isListed ? first : [...first, location]
   if (product !== undefined && location !== undefined) {

@@ -20,7 +20,7 @@ export const batchesRoutes: FastifyPluginAsyncZod = async (app) => {
     return sendPage(request, reply, batchesPage(request.query, listed, { viewer: viewerOf(request), proof }))
   })
 
-  // A form asks for a file, not a link: payments records each download in its audit log.
+  // Use a form instead of a link, because payments records each download in its audit log.
   app.post('/payouts/batches/:batchId', { schema: { params: BatchParams, body: FileBody } }, async (request, reply) => {
     const path = `/operator/payouts/batches/${encodeURIComponent(request.params.batchId)}/files`
     const { files } = (await visitOf(request).calls.read('payments', path, BankFiles)).value

@@ -9,7 +9,7 @@ import { RecordId } from '../../service-calls/operator-calls.ts'
 
 const Params = z.object({ productId: RecordId })
 
-/** Deletes a product after a question, unless it was changed since. */
+/** Deletes a product after confirmation, unless it has changed since. */
 export const productDeletionRoutes: FastifyPluginAsyncZod = async (app) => {
   addChangeRoutes(app, '/products/:productId/deletion', {
     params: Params,

@@ -14,7 +14,7 @@ const Query = z.object({ as: z.enum(['form', 'json']).prefault('form') })
 const EditBody = ProductBody.extend({ version: RecordId })
 type EditBody = z.output<typeof EditBody>
 
-/** Does not overwrite a product that was changed since the form was opened. */
+/** Does not overwrite a product that has changed since the form was opened. */
 export const editProductRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get('/products/:productId/edit', { schema: { params: Params, querystring: Query } }, async (request, reply) => {
     const { form: proof } = requireAction(request, 'products.change')
@@ -36,7 +36,7 @@ async function editProduct(
   id: number,
   body: EditBody,
 ): Promise<FastifyReply> {
-  // Read first: if inventory becomes unavailable, the form can still be shown again.
+  // Read the product first, so that the form can be shown again if inventory becomes unavailable.
   const product = await readProduct(request, id)
   const outcome = await replaceProduct(request, id, body)
   if (outcome.kind === 'done') {
@@ -47,7 +47,7 @@ async function editProduct(
   return sendPage(request, reply, editProductPage(product, body.version, form), status)
 }
 
-/** Replaces a product by the values of the form, unless its attributes cannot be read. */
+/** Replaces a product with the form values, unless the attributes cannot be read. */
 async function replaceProduct(request: FastifyRequest, id: number, body: EditBody): Promise<Outcome> {
   const { calls } = visitOf(request)
   const attributes = readAttributes(body)

@@ -21,10 +21,10 @@ async function newOperator(): Promise<TestBrowser> {
   return browser
 }
 
-/** The parts of a page that the user sees, and its path. */
+/** The visible parts of a page, and its path. */
 const seen = ({ status, path, text }: SeenPage) => ({ status, path, text })
 
-/** The balancer leads a browser to the other process, which gets the same cookie. */
+/** Moves a browser with its cookies to the other process, as a load balancer may do. */
 function moveSession(from: TestBrowser, to: TestBrowser): void {
   for (const [name, value] of from.cookies) to.cookies.set(name, value)
 }

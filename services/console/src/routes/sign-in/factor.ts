@@ -11,11 +11,11 @@ const FactorQuery = z.object({ next: z.string().optional() })
 const FactorBody = FormBody.extend({
   code: z.string().max(16),
   next: z.string().optional(),
-  /** The app that is being set up. */
+  /** The authenticator app that is being set up. */
   factor_id: z.uuid().optional(),
 })
 
-/** The second factor of a sign-in: a code of the authenticator app, or the set-up of one. */
+/** The second factor of a sign-in: a code of the authenticator app, or its set-up. */
 export const factorRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get('/sign-in/factor', { schema: { querystring: FactorQuery } }, (request, reply) =>
     askForFactor(request, reply, ownPath(request.query.next)),

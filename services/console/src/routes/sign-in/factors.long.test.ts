@@ -42,14 +42,14 @@ describe('POST /sign-in/factors', () => {
   })
 
   it('303: leads an operator with a second factor to its code, and adds no other', async () => {
-    // Auth itself lets the access token of before the factor add another one there.
+    // In this profile, auth itself allows an access token from before the factor to add another factor.
     const taken = await startService('auth', { AUTH_PROFILE: 'supabase' })
     const [first, second] = [await openTestConsole([taken]), await openTestConsole([taken])]
     const { id, email } = await createUser(taken, 'ada@example.com', 'admin')
     const [ada, thief] = [first.browser(), second.browser()]
     await signIn(ada, email)
     for (const [name, value] of ada.cookies) thief.cookies.set(name, value)
-    // This process keeps the access token of before the factor.
+    // This process keeps the access token from before the factor.
     await thief.open('/sign-in/factor')
     await ada.open('/sign-in/factor')
     const codeOf = await setUpFactor(ada)

@@ -8,12 +8,12 @@ import { codePage } from '../../sessions/sign-in-pages.ts'
 
 const FactorsBody = FormBody.extend({ next: z.string().optional() })
 
-/** Begins to set up an authenticator app, and shows its QR code once. An operator with a second factor uses that factor. */
+/** Starts the set-up of an authenticator app and shows its QR code once. Operators with a second factor must use that. */
 export const factorsRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post('/sign-in/factors', { schema: { body: FactorsBody } }, async (request, reply) => {
     const { session, tokens } = await requireTokens(request)
     requireForm(request, session.id)
-    // With a copy of a cookie from before the second factor, an attacker could add their own factor.
+    // Otherwise an attacker with a copy of a cookie from before the second factor could add a factor.
     const known = await app.deps.auth.findFactor(tokens.accessToken, request.ip)
     if (known !== undefined) return reply.redirect(PATHS.signInFactor, 303)
     const newFactor = await app.deps.auth.enrolFactor(tokens.accessToken, request.ip)

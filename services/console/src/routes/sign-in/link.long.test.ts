@@ -43,7 +43,7 @@ describe('POST /sign-in/link', () => {
     expect((await browser.open(link)).text).toBe(
       `Trestle console Sign in The link works once. Press the button to use it in this browser. You are signed in as ${email}. The button ends this session, and signs in as the user of the link. Sign in`,
     )
-    // Until the button is pressed, the session goes on.
+    // The session continues until the button is pressed.
     expect((await browser.open('/')).path).toBe('/')
     await browser.open(link)
     const page = await browser.submit('/sign-in/link')
