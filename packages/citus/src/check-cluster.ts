@@ -22,7 +22,7 @@ interface Subject {
 
 type ClusterCheck = readonly [name: string, run: (db: Kysely<unknown>, subject: Subject) => Promise<string | Problems>]
 
-/** The problems, a line each. Not empty. */
+/** The problems, one per line. The list is not empty. */
 class Problems {
   readonly lines: readonly string[]
   constructor(lines: readonly string[]) {
@@ -34,8 +34,8 @@ const MAJOR = 13
 const CLOCK_MS_MAX = 500
 
 /**
- * Checks everything that the statements of a distribution need, on every server. Changes nothing. When one of
- * the first checks fails, such as that of the extension, the later checks do not run: they would have no answers.
+ * Checks on every server everything that a distribution needs. Changes nothing. If one of the first checks fails, such as that of
+ * the extension, the later checks do not run, because they depend on the first ones.
  */
 export async function checkCluster(db: Kysely<unknown>, subject: Subject): Promise<readonly ClusterFinding[]> {
   const findings: ClusterFinding[] = []
@@ -48,7 +48,7 @@ export async function checkCluster(db: Kysely<unknown>, subject: Subject): Promi
   return findings
 }
 
-/** All others need these, in this order. */
+/** The later checks depend on these checks. They run in this order. */
 const needed: readonly ClusterCheck[] = [
   [
     'extension',
@@ -132,7 +132,7 @@ const checks: readonly ClusterCheck[] = [
         WHERE c.relnamespace = to_regnamespace(${names.schema}) AND c.relkind = 'r'`.execute(db)
       const size = Number(rows[0]?.size)
       const free = await askAll(db, 'SELECT available_disk_size FROM citus_local_disk_space_stats()')
-      // A worker may get all rows, because the rows of one owner are never divided.
+      // One worker may get all rows, because the rows of one tenant are never divided.
       const small = free.filter(({ text }) => Number(text) < size)
       if (small.length > 0) return new Problems(small.map(({ node }) => `${node} has less than ${mebibytes(size)}`))
       return `the tables have ${mebibytes(size)}, and every server has more than that`
@@ -167,14 +167,14 @@ const checks: readonly ClusterCheck[] = [
 ]
 
 /**
- * Asks whether a server reaches itself by its own address, which may differ from the address that the other servers use. Moves of
- * rows use the own address.
+ * Checks whether a server can reach itself by its own address. This address may differ from the one that other servers use. Citus
+ * uses the own address when it moves rows.
  */
 const OWN_ADDRESS = `SELECT CASE WHEN citus_check_connection_to_node(current_setting('citus.local_hostname'),
   current_setting('port')::int) THEN 'reached' ELSE format('%s, where it does not reach itself by port %s',
   current_setting('citus.local_hostname'), current_setting('port')) END`
 
-/** Logs in as each role that has a login on every server. The first run of `distribute` makes the logins. */
+/** Logs in at every server as each role that needs a login there. The first run of `distribute` creates the logins. */
 async function tryLogins(db: Kysely<unknown>, { names, logins }: Subject): Promise<string | Problems> {
   if (logins.length === 0) return 'the service works as its own user'
   const state = await readState(db, names)
@@ -203,7 +203,7 @@ interface Answer {
   readonly text: string
 }
 
-/** The answers of all servers to a query, the coordinator first. A server that fails answers with its error. */
+/** Runs a query on all servers. Returns their answers, the coordinator's first. If a server fails, its answer is the error. */
 async function askAll(db: Kysely<unknown>, query: string): Promise<readonly Answer[]> {
   const { rows } = await sql<Answer>`
     SELECT n.nodename || ':' || n.nodeport AS node, coalesce(r.result, '') AS text
@@ -229,14 +229,14 @@ function mebibytes(bytes: number): string {
 
 interface SchemaOwner {
   readonly name: string
-  /** Whether Citus has made the user on every server. */
+  /** Whether Citus knows the role on every server. */
   readonly isKnown: boolean
 }
 
 /**
- * Finds the owner of the tables, or who would own them: the current user. Before Citus creates a type or a function of an owner
- * whom it does not know on other servers, it creates the role of the owner there. It does so as the owner, who may not create
- * roles.
+ * Returns the owner of the tables. Before the first migration, this is the current user. Citus creates types and functions of the
+ * owner on other servers. If the owner's role does not exist there, Citus first creates the role. It does so with the rights of
+ * the owner, who may not create roles, and fails.
  */
 async function findOwner(db: QueryExecutorProvider, { schema }: Names): Promise<SchemaOwner> {
   const { rows } = await sql<SchemaOwner>`
@@ -250,8 +250,8 @@ async function findOwner(db: QueryExecutorProvider, { schema }: Names): Promise<
 }
 
 /**
- * The keys of divided tables that Citus would refuse, or that would not hold over several servers, a line
- * each. Every key must contain the column that divides the rows, and no key may change rows of another table.
+ * Returns keys of distributed tables that Citus would refuse or that would not hold across servers, one per line. Every key must
+ * contain the distribution column, and no key may change rows of another table.
  */
 async function listWrongKeys(
   db: QueryExecutorProvider,

@@ -6,11 +6,11 @@ interface ClusterNode {
   readonly host: string
   readonly port: number
   readonly isCoordinator: boolean
-  /** Whether it may hold rows of divided tables. */
+  /** Whether the server may hold rows of distributed tables. */
   readonly holdsShards: boolean
 }
 
-/** The release of the extension Citus in a database, such as `13.2-1`. Undefined: the database has none. */
+/** The release of the extension Citus, such as `13.2-1`. `undefined` if it is not installed. */
 export async function findCitus(db: QueryExecutorProvider): Promise<string | undefined> {
   const { rows } = await sql<{ extversion: string }>`
     SELECT extversion FROM pg_extension WHERE extname = 'citus'`.execute(db)
@@ -27,14 +27,14 @@ export async function isDistributed(db: QueryExecutorProvider, names: Pick<Names
   return rows[0]?.exists === true
 }
 
-/** Whether the server belongs to a cluster and is not its coordinator. Only the coordinator has all tables. */
+/** Returns whether the server is a worker of a cluster. Only the coordinator has all tables. */
 export async function isWorker(db: QueryExecutorProvider): Promise<boolean> {
   if ((await findCitus(db)) === undefined) return false
   const { rows } = await sql`SELECT FROM pg_dist_local_group WHERE groupid <> 0`.execute(db)
   return rows.length > 0
 }
 
-/** The active servers of the cluster, the coordinator first. */
+/** Returns the active servers of the cluster, the coordinator first. */
 export async function listNodes(db: QueryExecutorProvider): Promise<readonly ClusterNode[]> {
   const { rows } = await sql<ClusterNode>`
     SELECT nodeid AS id, nodename AS host, nodeport AS port, groupid = 0 AS "isCoordinator",
@@ -43,16 +43,16 @@ export async function listNodes(db: QueryExecutorProvider): Promise<readonly Clu
   return rows
 }
 
-/** A server of a cluster, and the first column of the first row that a statement has returned there. */
+/** A server of a cluster, and the first column of the first row that a statement returned there. */
 interface NodeAnswer {
-  /** `10.0.0.2:5432` */
+  /** Host and port, such as `10.0.0.2:5432`. */
   readonly node: string
   readonly text: string
 }
 
 /**
- * Runs a statement on every server of the cluster but the coordinator, and returns the first column of its first row for each.
- * @throws Error with the answer of a server that refuses it
+ * Runs a statement on every worker. Returns the first column of the first row from each.
+ * @throws Error with the answer of a worker that refuses the statement
  */
 export async function runOnWorkers(db: QueryExecutorProvider, statement: string): Promise<readonly NodeAnswer[]> {
   const { rows } = await sql<NodeAnswer & { readonly isDone: boolean }>`
@@ -63,36 +63,36 @@ export async function runOnWorkers(db: QueryExecutorProvider, statement: string)
   return rows.map(({ node, text }) => ({ node, text }))
 }
 
-/** Something that a server lacks. */
+/** An object that a server lacks. */
 export interface Lack {
-  /** `10.0.0.2:5432`, or `the coordinator`. */
+  /** Host and port, such as `10.0.0.2:5432`, or `the coordinator`. */
   readonly node: string
-  /** `role payments_service` */
+  /** The missing object, such as `role payments_service`. */
   readonly missing: string
 }
 
 /**
- * Runs a query on every server but the coordinator.
- * @returns `missing` with the server, for each server on which the query does not return true
- * @throws Error with the answer of a server that refuses the query
+ * Runs a query on every worker.
+ * @returns `missing` with the server, for each worker on which the query does not return true
+ * @throws Error with the answer of a worker that refuses the query
  */
 export async function listLacking(db: QueryExecutorProvider, missing: string, query: string): Promise<readonly Lack[]> {
   const answers = await runOnWorkers(db, query)
   return answers.filter(({ text }) => text !== 't').map(({ node }) => ({ node, missing }))
 }
 
-/** The statement after which Citus passes no DDL of the transaction on to other servers. */
+/** The statement that stops Citus from sending later DDL of the database transaction to other servers. */
 export const HERE = 'SET LOCAL citus.enable_ddl_propagation = off'
 
-/** The statement that runs a text on every server but the coordinator, which alone would otherwise change the cluster. */
+/** The statement that runs SQL on every worker without DDL propagation, which only the coordinator may do. */
 export function onWorkers(text: string): string {
   const command = literal(`${HERE}; ${text}`)
   return `SELECT nodename || ':' || nodeport AS node, success, result FROM run_command_on_workers(${command})`
 }
 
 /**
- * Many statements of DDL in one transaction need this. They wait for locks without a limit, on every server. Plain PostgreSQL
- * ignores the settings of Citus.
+ * Prepares a database transaction for many DDL statements, which Citus must then run one after the other. Removes the lock
+ * timeout on every server. Plain PostgreSQL ignores the settings of Citus.
  */
 export async function setSequential(trx: Kysely<unknown>): Promise<void> {
   await sql`SET LOCAL citus.multi_shard_modify_mode = 'sequential'`.execute(trx)
@@ -101,31 +101,31 @@ export async function setSequential(trx: Kysely<unknown>): Promise<void> {
   await sql`SET LOCAL citus.propagate_set_commands = 'none'`.execute(trx)
 }
 
-/** Stops Citus from sending the following statements of the transaction to other servers. Plain PostgreSQL ignores it. */
+/** Stops Citus from sending later DDL of the database transaction to other servers. Plain PostgreSQL ignores the setting. */
 export function keepOnCoordinator(trx: Kysely<unknown>): Promise<unknown> {
   return sql.raw(HERE).execute(trx)
 }
 
-/** A text as a literal of SQL, for a statement that another server runs: `'a''b'`. */
+/** Returns text as a SQL literal such as `'a''b'`, for a statement that another server runs. */
 export function literal(text: string): string {
   return `'${text.replaceAll("'", "''")}'`
 }
 
-/** The quoted name of a table with its schema and the prefix of DB_NAMESPACE: `"payments"."app_cards"`. */
+/** Returns the quoted name of a table with its schema and the prefix of DB_NAMESPACE: `"payments"."app_cards"`. */
 export function qualified({ schema, prefix }: Pick<Names, 'schema' | 'prefix'>, name: string): string {
   return `"${schema}"."${prefix}${name}"`
 }
 
 /**
- * Functions by which the servers of a cluster change each other's list of tables and parts. Some check only the name of the
- * application, which every client may set. They are in the schema `citus_internal`, and under older names in `pg_catalog`.
+ * A condition for the internal functions by which servers of a cluster change each other's metadata. Some of them check only the
+ * application name, which every client may set. They are in the schema `citus_internal`, and under older names in `pg_catalog`.
  */
 const OLDER = `pronamespace = 'pg_catalog'::regnamespace AND proname LIKE 'citus\\_internal\\_%'`
 
 /**
- * The servers on which everybody may call the internal functions of Citus, or on which the owner may not call them, a line each. A role
- * that may connect could remove the list of all rows by these functions.
- * @param owner the user who distributes; undefined: only other roles are looked at
+ * Returns the servers on which everybody may call the internal functions of Citus, or on which the owner may not call them, one
+ * per line. With these functions, any role that may connect could delete the cluster's metadata about all tables.
+ * @param owner the user who distributes. If `undefined`, the rights of the owner are not checked
  */
 export async function listOpenInternals(db: QueryExecutorProvider, owner?: string): Promise<readonly string[]> {
   const schema = "to_regnamespace('citus_internal')::oid"
@@ -143,7 +143,7 @@ export async function listOpenInternals(db: QueryExecutorProvider, owner?: strin
   return rows.map(({ text }) => text)
 }
 
-/** The statement by which a superuser leaves the internal functions of Citus, on every server, to the owner alone. */
+/** Returns the statement by which a superuser gives only the owner access to the internal functions of Citus, on every server. */
 export function closeInternals(owner: string): string {
   return `SELECT * FROM run_command_on_all_nodes($node$DO $$ DECLARE internal regprocedure; BEGIN
 REVOKE USAGE ON SCHEMA citus_internal FROM PUBLIC; GRANT USAGE ON SCHEMA citus_internal TO "${owner}";

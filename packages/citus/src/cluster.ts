@@ -28,7 +28,7 @@ import {
 } from './placement.ts'
 import { listBareRoleStatements, listSequenceStatements } from './servers.ts'
 
-/** Citus, for `migrate`, `migrate plan` and `migrate drift` of a service that may be distributed. Plain PostgreSQL serves too. */
+/** The Citus part of `migrate`, `migrate plan` and `migrate drift`. It works on plain PostgreSQL too. */
 export const citusCluster: Cluster = {
   expectCoordinator,
   expectWhole,
@@ -41,9 +41,9 @@ export const citusCluster: Cluster = {
 }
 
 /**
- * Runs a migration forward. In a distributed database it creates each table on the coordinator, distributes it by its class, and
- * then adds its foreign keys: Citus refuses a foreign key from a table that is not distributed yet.
- * @throws Error when the database is distributed and has no table that is divided
+ * Runs a migration forward. In a distributed database, creates each table on the coordinator, distributes it by its class, and
+ * then adds its foreign keys. Citus refuses a foreign key from a table that is not distributed yet.
+ * @throws Error if the database is distributed but has no table that is divided by tenant
  */
 async function migrateForward(db: Kysely<unknown>, names: Names, { up, tables = {} }: ServiceMigration): Promise<void> {
   if (!(await isDistributed(db, names))) return up(db)
@@ -51,7 +51,7 @@ async function migrateForward(db: Kysely<unknown>, names: Names, { up, tables = 
   for (const statement of await listPlaceStatements(db, names, tables)) await sql.raw(statement).execute(db)
 }
 
-/** The statements that distribute new tables of a distributed database. */
+/** Returns the statements that distribute the new tables of a distributed database. */
 async function listPlaceStatements(
   db: QueryExecutorProvider,
   names: Names,
@@ -68,8 +68,8 @@ async function listPlaceStatements(
 }
 
 /**
- * Creates roles and sequences on every server of a distributed database: Citus sends each grant to all of them.
- * `distribute --rebalance` lets the roles log in.
+ * Creates roles and sequences on every server of a distributed database, because Citus sends each grant to all servers.
+ * `distribute --rebalance` gives the roles their logins.
  */
 async function prepareServers(db: Kysely<unknown>, names: Names, roles: readonly string[]): Promise<void> {
   if (!(await isDistributed(db, names))) return
@@ -79,8 +79,8 @@ async function prepareServers(db: Kysely<unknown>, names: Names, roles: readonly
 }
 
 /**
- * Places new functions of a distributed database, and those that were replaced.
- * @throws Error when a file does not say where its function runs
+ * Distributes new and replaced functions of a distributed database.
+ * @throws Error if a file does not state where its function runs
  */
 async function placeFunctions(trx: Kysely<unknown>, names: Names, files: FunctionFiles): Promise<void> {
   if (!(await isDistributed(trx, names))) return
@@ -96,7 +96,7 @@ async function rehearseFunctions(trx: Kysely<unknown>, names: Names, stage: Name
   for (const statement of await listPlanStatements(trx, stage)) await sql.raw(statement).execute(trx)
 }
 
-/** A table that is divided as the others are, and the column that divides them. @throws Error when there is none */
+/** Returns a table that is divided by tenant, and its distribution column. @throws Error if there is none */
 async function findAnchor(
   db: QueryExecutorProvider,
   names: Names,
@@ -108,7 +108,7 @@ async function findAnchor(
 
 const CREATE_TABLE = /^\s*CREATE\s+(?:UNLOGGED\s+)?TABLE\b/i
 
-/** Keeps the creation of tables on the coordinator. */
+/** Makes Citus create tables only on the coordinator. */
 class CreateHere implements KyselyPlugin {
   readonly #compiler = new PostgresQueryCompiler()
 

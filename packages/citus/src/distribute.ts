@@ -34,35 +34,35 @@ import {
 } from './placement.ts'
 import { expectNoMoves, listOwnerStatements, listSequenceStatements } from './servers.ts'
 
-/** A password, and where an operator finds it. */
+/** A password, and the place where an operator finds it. */
 interface NodePassword {
-  /** Undefined: the servers trust each other. */
+  /** `undefined` if the servers trust each other without a password. */
   readonly value: string | undefined
-  /** `PAYMENTS_NODE_PASSWORD` */
+  /** A name such as `PAYMENTS_NODE_PASSWORD`. */
   readonly place: string
 }
 
 export interface DistributeOptions extends MigrateOptions {
   readonly passwords: { readonly service: NodePassword; readonly operators: NodePassword }
-  /** The column by which rows are divided over the servers: it names the tenant of the row, and never changes. */
+  /** The distribution column. It contains the tenant of the row and never changes. */
   readonly column: string
   readonly lockTimeoutMs: number
   readonly applicationName: string
 }
 
-/** Called before each step, with its place among the steps of the run. */
+/** Called before each step, with the number of the step and of all steps. */
 export type OnStep = (step: DistributionStep, nth: number, of: number) => void
 
-/** The steps that are left until the database is distributed. Changes nothing. Works without the extension, too. */
+/** Returns the steps that remain until the database is distributed. Changes nothing. Works without the extension too. */
 export function planDistribution(options: DistributeOptions): Promise<readonly DistributionStep[]> {
   return withDatabase(options, async (db) => listSteps(db, await distributionOf(options)))
 }
 
 /**
- * Distributes a database over the servers of its cluster. After a run that was killed, it continues with the remaining steps.
- * @returns how many steps it took
- * @throws Error when migrations or functions are pending, when an undo was killed, while Citus moves rows, or
- * when a statement fails. Another run continues
+ * Distributes a database over the servers of its cluster. After a killed run, continues with the remaining steps.
+ * @returns the number of steps
+ * @throws Error if migrations or functions are pending, if an undo was killed, if Citus is moving rows, or if a statement fails.
+ * Another run continues
  */
 export function distributeDatabase(options: DistributeOptions, onStep: OnStep = () => {}): Promise<number> {
   return underLock(options, async (db) => {
@@ -85,7 +85,7 @@ export function distributeDatabase(options: DistributeOptions, onStep: OnStep = 
   })
 }
 
-/** Returns the distribution that migrations and functions ask for: the classes of tables, and the logins between servers. */
+/** Returns the target, from migrations and functions: the classes of tables, and the logins between servers. */
 export async function distributionOf(options: DistributeOptions): Promise<Distribution> {
   const { names, sources, functions, column, lockTimeoutMs } = options
   const files = functions?.files ?? (async () => [])
@@ -97,7 +97,7 @@ export async function distributionOf(options: DistributeOptions): Promise<Distri
   }
 }
 
-/** The logins between the servers: for the role of the service, and for the role of operators. None without such roles. */
+/** The logins between servers for the roles of the service and of operators, as far as these roles are used. */
 export function loginsOf({
   grants,
   passwords,
@@ -117,9 +117,9 @@ export function loginsOf({
   return [service, loginAs(operators.role, operators.url, passwords.operators)]
 }
 
-/** Statements that run in one transaction. */
+/** Statements that run in one database transaction. */
 export interface DistributionStep {
-  /** `distribute transactions` */
+  /** A title such as `distribute transactions`. */
   readonly title: string
   readonly statements: readonly string[]
 }
@@ -127,14 +127,14 @@ export interface DistributionStep {
 interface Distribution {
   readonly names: Names
   readonly target: DistributionTarget
-  /** The logins of the roles that requests work as. None: requests work as users of their own, which the operator makes. */
+  /** The logins of the roles that requests use. Empty if requests use users that the operator creates. */
   readonly logins: readonly NodeLogin[]
   readonly lockTimeoutMs: number
 }
 
 /**
- * Lists the steps that are left until the database is distributed, by comparing its catalogue with the target. A run that was
- * killed at any statement is continued by the steps that are left then. Empty: nothing is left.
+ * Returns the steps that remain until the database is distributed, by comparing its catalogue with the target. So a new run can
+ * continue after a run that was killed at any statement. The list is empty if nothing remains.
  */
 async function listSteps(db: QueryExecutorProvider, distribution: Distribution): Promise<readonly DistributionStep[]> {
   const { names, target, logins, lockTimeoutMs } = distribution
@@ -150,7 +150,7 @@ async function listSteps(db: QueryExecutorProvider, distribution: Distribution):
     { title: 'drop the foreign keys', statements: keys.flatMap((key) => [notingStatement(names, key), key.drop]) },
     { title: 'plan functions with their values', statements: await listPlanStatements(db, names) },
     ...anchorFirst(target, unplaced).map((name) => {
-      // Citus copies the rows by several INSERTs. Each has a part of them, which a trigger would take for new rows.
+      // Drop the triggers meanwhile: Citus copies the rows by several INSERTs, which a trigger would take for new rows.
       const held = triggers.filter(({ table }) => table === name)
       return {
         title: `distribute ${name}`,
@@ -178,7 +178,7 @@ async function listSteps(db: QueryExecutorProvider, distribution: Distribution):
   const isLeft = work.length > 0 || loginSteps.some(({ title }) => title !== TRIAL)
   if (!isLeft && state === 'distributed' && notes.length === 0) return []
   return [
-    // While rows move, nobody can write. So logins are tried before that begins.
+    // Test the logins before rows move, because nobody can write while they move.
     ...loginSteps,
     ...(state === 'distributing' ? [] : [{ title: NOTE_BEGIN, statements: stateStatements(names, 'distributing') }]),
     ...work,
@@ -188,7 +188,7 @@ async function listSteps(db: QueryExecutorProvider, distribution: Distribution):
 
 const TRIAL = 'try the logins between the servers'
 
-/** The steps that make the roles on every server, and let them log in there. */
+/** Returns the steps that create the roles on every server and give them logins there. */
 export async function listRoleSteps(
   db: QueryExecutorProvider,
   logins: readonly NodeLogin[],
@@ -204,18 +204,18 @@ export function rolesOf(logins: readonly NodeLogin[]): readonly string[] {
   return logins.map(({ role }) => role)
 }
 
-/** The step that logs in as each role from every server at every server. It fails when one is refused. */
+/** Returns the step that logs in as each role from every server to every server. The step fails if a login is refused. */
 export function trialStep(logins: readonly NodeLogin[]): DistributionStep {
   return { title: TRIAL, statements: logins.flatMap(loginTrial) }
 }
 
 interface TableTrigger {
-  /** The name without prefix. */
+  /** The name without the prefix of DB_NAMESPACE. */
   readonly table: string
   readonly drop: string
-  /** Makes its function on every server. */
+  /** Creates the function of the trigger on every server. */
   readonly place: string
-  /** `CREATE TRIGGER …` */
+  /** A statement `CREATE TRIGGER …`. */
   readonly statement: string
 }
 
@@ -230,12 +230,12 @@ async function listTriggers(db: QueryExecutorProvider, names: Names): Promise<re
   return rows
 }
 
-/** The step after which processes refuse to write. */
+/** The step after which processes refuse writes. */
 export const NOTE_BEGIN = 'note the begin'
 
 /**
- * Runs steps one after the other. Before rows move, every process must have seen the begin: an earlier run may have been killed
- * just after it noted the begin.
+ * Runs steps one after the other. Waits before rows move, until every process knows that the distribution has begun. The wait is
+ * needed even if this step was done by an earlier run, which may have been killed directly after it.
  */
 export async function runSteps(
   db: Kysely<unknown>,
@@ -250,14 +250,14 @@ export async function runSteps(
   }
 }
 
-/** All others are divided as the anchor is. */
+/** Puts the anchor first, because all other tables are divided in the same way as the anchor. */
 function anchorFirst({ anchor }: DistributionTarget, tables: readonly string[]): readonly string[] {
   return [...tables].sort((one, other) => Number(other === anchor) - Number(one === anchor))
 }
 
 /**
- * The rows that a table had before it was distributed stay on the coordinator, unseen. Triggers that refuse to remove rows of
- * a ledger are off meanwhile, on the coordinator alone.
+ * Returns the statements that remove the old rows of a distributed table. These rows remain hidden on the coordinator after Citus
+ * has copied them. Ledger triggers that forbid deletes are disabled meanwhile, only on the coordinator.
  */
 function truncateStatements(names: Names, name: string): readonly string[] {
   const table = qualified(names, name)
@@ -273,7 +273,7 @@ function withoutEmpty(steps: readonly DistributionStep[]): readonly Distribution
   return steps.filter(({ statements }) => statements.length > 0)
 }
 
-/** Runs the statements of a step in one transaction. @throws Error when a server refuses its part */
+/** Runs the statements of a step in one database transaction. @throws Error if a server refuses its part */
 export function runStep(db: Kysely<unknown>, { title, statements }: DistributionStep): Promise<void> {
   return db.transaction().execute(async (trx) => {
     await setSequential(trx)

@@ -10,11 +10,11 @@ import { expectNoLoss, expectNoMoves, listOwnerStatements, listSequenceStatement
 const POLL_MS = 1_000
 
 /**
- * Prepares servers that were added to the cluster, and then moves parts of the tables until all servers have alike many rows.
- * The service goes on meanwhile: a part is copied first, and writes to it wait for a moment at the end.
+ * Prepares servers that were added to the cluster, and then moves shards until all servers have similar numbers of rows. The
+ * service keeps running: Citus first copies a shard, and writes to the shard wait only briefly at the end.
  * @param say called when a move begins or ends
- * @throws Error when the database is not distributed, while Citus moves rows already, when a server may lose
- * commits in a move, or when a move fails
+ * @throws Error if the database is not distributed, if Citus is already moving rows, if a server may lose commits in a move, or
+ * if a move fails
  */
 export async function rebalance(options: DistributeOptions, say: (line: string) => void): Promise<void> {
   await underLock(options, async (db) => {
@@ -30,8 +30,8 @@ export async function rebalance(options: DistributeOptions, say: (line: string) 
 }
 
 /**
- * Makes on new servers what Citus does not make, and tries the logins there: a server that refuses one must get no rows.
- * @throws Error when a server refuses its part, or a login
+ * Creates on new servers what Citus does not create, and tries the logins. A server that refuses one must get no rows.
+ * @throws Error if a server refuses a statement or a login
  */
 async function prepareServers(db: Kysely<unknown>, options: DistributeOptions): Promise<void> {
   const { names, logins, lockTimeoutMs } = await distributionOf(options)
@@ -69,16 +69,16 @@ async function followJob(db: Kysely<unknown>, job: string, say: (line: string) =
 }
 
 /**
- * Gives the rows of one owner a part of every table of their own, and moves it to a server. Writes of all
- * owners whose rows are in the same part wait while it is divided, and those of the owner for a moment at the
- * end of the move. When the command ends before Citus has, Citus stops and removes what it has made.
+ * Gives the rows of one owner a separate shard of each table, and moves these shards to a server. While Citus splits the shard,
+ * writes of all owners in the shard wait. At the end of the move, writes of this owner wait briefly. If the command is
+ * interrupted, Citus stops and removes what it has created.
  * @param owner a value of the column that divides the tables
- * @param node the address of the server, as the coordinator knows it
+ * @param node the address of the server, as the coordinator uses it
  * @throws Error
- * - when the database is not distributed, or has no such owner or server
- * - while Citus moves rows
- * - when a server may lose commits in a move
- * - when other transactions held the rows for too long at each attempt
+ * - if the database is not distributed, or has no such owner or server
+ * - if Citus is moving rows
+ * - if a server may lose commits in a move
+ * - if other transactions held the rows for too long at each attempt
  */
 export function isolateTenant(
   options: DistributeOptions,
@@ -93,13 +93,13 @@ export function isolateTenant(
     const anchor = qualified(names, target.anchor)
     const known = await sql`SELECT FROM ${sql.raw(anchor)} WHERE ${sql.ref(target.column)} = ${owner}`.execute(db)
     if (known.rows.length === 0) throw new Error(`no row has ${target.column} ${owner}`)
-    // Without this setting a server notices that its client has gone only when it answers. Until then writers would wait for a
-    // move that no longer has an operator.
+    // Without this setting, a server notices a closed client connection only when it sends the answer. If the operator stops the
+    // command, writers would then keep waiting for the abandoned move.
     await db.connection().execute(async (connection) => {
       await sql`SET client_connection_check_interval = ${sql.lit(GONE_MS)}`.execute(connection)
-      // The role of the owner has a lock_timeout for sessions on other servers. Citus takes some of the locks in this session.
+      // The owner's role has a `lock_timeout` on other servers. This session needs it too, for the locks that Citus takes here.
       await sql`SET lock_timeout = ${sql.lit(lockTimeoutMs)}`.execute(connection)
-      // A transaction that writes many rows may hold them for longer than the move waits.
+      // Try again, because a transaction that writes many rows may hold them for longer than the move waits.
       await againWhenLocked(async () => {
         const { isAlone } = await findShard(connection, literal(anchor), owner)
         if (!isAlone) await isolate(connection, literal(anchor), owner)
@@ -110,12 +110,10 @@ export function isolateTenant(
   })
 }
 
-/** How soon a server notices that the command has ended. */
+/** How often a server checks whether the client has disconnected. */
 const GONE_MS = 1_000
 
-/**
- * Writes wait meanwhile: the time of a mode that copies while rows are written is not known beforehand (decision 36).
- */
+/** Blocks writes during the split. The duration of a copy during writes is unpredictable (decision 36). */
 async function isolate(db: Kysely<unknown>, anchor: string, owner: string): Promise<void> {
   await sql`
     SELECT isolate_tenant_to_new_shard(${sql.raw(anchor)}::regclass, ${owner}::text, 'CASCADE', 'block_writes')`.execute(
@@ -133,7 +131,7 @@ function moveShard(
 interface ShardRow {
   readonly id: string
   readonly node: number
-  /** Whether it holds one value of the hash alone. */
+  /** Whether the shard contains only one hash value. */
   readonly isAlone: boolean
 }
 
@@ -149,8 +147,8 @@ async function findShard(db: Kysely<unknown>, anchor: string, owner: string): Pr
 }
 
 /**
- * @throws Error when the server is a worker, when a distribution was never made or is not complete, while
- * Citus moves rows, or when a server may lose commits in a move
+ * @throws Error if the server is a worker, if the database is not completely distributed, if Citus is moving rows, or if a server
+ * may lose commits in a move
  */
 async function expectGrowth(db: Kysely<unknown>, { names }: DistributeOptions): Promise<void> {
   await expectCoordinator(db)

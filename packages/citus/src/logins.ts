@@ -3,24 +3,24 @@ import { type Kysely, type QueryExecutorProvider, sql } from 'kysely'
 import { findCitus, HERE, type Lack, listLacking, literal, onWorkers } from './citus.ts'
 
 /**
- * A role that statements run as, and how the role logs in between the servers. The server by which a statement enters sends the
- * parts of the statement to the other servers, under the role of the statement.
+ * A role that statements run as, and how the role logs in between the servers. The server that receives a statement sends parts
+ * of it to the other servers, with the role of the statement.
  */
 export interface NodeLogin {
   readonly role: string
-  /** The user who sends the statements. Undefined: the owner. Each server has this user, because clients may connect to each. */
+  /** The user who sends the statements. The default is the owner. Each server has this user, as clients use any server. */
   readonly user?: string | undefined
-  /** Undefined: the servers trust each other. */
+  /** If it is `undefined`, the servers trust each other. */
   readonly password: string | undefined
-  /** The name of the setting that has the password: `PAYMENTS_NODE_PASSWORD`. */
+  /** The name of the setting that has the password, such as `PAYMENTS_NODE_PASSWORD`. */
   readonly passwordPlace: string
-  /** Longest wait for a lock. The limit of a session does not reach other servers, so the role has one of its own. */
+  /** The maximum wait for a lock, in ms. A session's limit does not apply on other servers, so the role has its own. */
   readonly lockTimeoutMs: number
 }
 
 const ROLE = 'role'
 
-/** The servers that lack a role, its login or its limit, or on which a user who enters there may not take the role. */
+/** Lists servers that lack a role, its login or its lock timeout, or where a user may not take the role. */
 export async function listLoginLacks(
   db: QueryExecutorProvider,
   { role, user }: Pick<NodeLogin, 'role' | 'user'>,
@@ -35,9 +35,9 @@ export async function listLoginLacks(
 }
 
 /**
- * The statements that make a role on every server, if one lacks it. They let the users who enter there connect, and take the
- * role. The coordinator sends the statements of a request under this role, so the role can log in. The statements carry a
- * verifier of the password, because a server may log them.
+ * Returns the statements that create a role on every server if one server lacks it. The users who connect to a server may then
+ * connect and take the role. The role can log in, because the coordinator sends the statements of a request with this role. The
+ * statements contain a verifier instead of the password, because a server may log them.
  */
 export async function listRoleStatements(
   db: QueryExecutorProvider,
@@ -54,27 +54,27 @@ export async function listRoleStatements(
     EXECUTE format('GRANT CONNECT ON DATABASE %I TO %I', current_database(), outsider);
   END LOOP;
 END $role$`
-  // The coordinator comes last: as long as it lacks the role, another run creates the role on all servers again.
+  // Create the role on the coordinator last. If a run fails before that, the next run creates the role on all servers again.
   return [onWorkers(make), HERE, make]
 }
 
-/** The query that finds the owner or the user if they may not take the role. A worker is an entry, so both must be able to. */
+/** A query for the owner and the user, if they may not take the role. They must be able to on each server. */
 function outsiderQuery(role: string, user: string | undefined): string {
   return `SELECT m.rolname FROM pg_roles r, pg_roles m
     WHERE r.rolname = ${literal(role)} AND m.rolname IN (CURRENT_USER${user === undefined ? '' : `, ${literal(user)}`})
       AND NOT pg_has_role(m.oid, r.oid, CASE WHEN current_setting('server_version_num')::int < 160000 THEN 'MEMBER' ELSE 'SET' END)`
 }
 
-/** The query that finds the role or the user if they may not connect, because PUBLIC may not. */
+/** A query for the role and the user, if they may not connect because PUBLIC may not. */
 function lockedOutQuery(role: string, user: string | undefined): string {
   return `SELECT rolname FROM pg_roles WHERE rolname IN (${literal(role)}${user === undefined ? '' : `, ${literal(user)}`})
       AND NOT has_database_privilege(oid, current_database(), 'CONNECT')`
 }
 
 /**
- * The statements that log in as a role from every server at every server, as requests will. Each login is a
- * row; one that is refused has `success` false. They change nothing. Citus asks each server through the
- * coordinator, and knows no result of a server that refuses the coordinator.
+ * Returns the statements that log in as a role from every server at every server, as requests do. Each login gives one row, and a
+ * refused login has `success` `false`. The statements change nothing. Citus queries each server through the coordinator, so it
+ * has no results from a server that refuses the coordinator.
  */
 export function loginTrial({ role, passwordPlace }: Pick<NodeLogin, 'role' | 'passwordPlace'>): readonly string[] {
   const line = `%s:%s:%s:${role}:<${passwordPlace}>`
@@ -90,8 +90,8 @@ FROM citus_check_cluster_node_health() WHERE result IS NOT NULL OR (from_nodenam
 }
 
 /**
- * Tries the login of a role that every server has. Each line names a server that refuses the login, and what
- * the password file of the server that logs in needs.
+ * Tries the login of a role that every server has. Each returned line names a server that refuses the login. It also says which
+ * line the password file of the connecting server needs.
  */
 export function listRefusedLogins(
   db: Kysely<unknown>,
@@ -111,8 +111,8 @@ export function listRefusedLogins(
 const ITERATIONS = 4_096
 
 /**
- * The SCRAM-SHA-256 verifier of a password, as PostgreSQL stores it: `SCRAM-SHA-256$4096:<salt>$<stored key>:<server key>`, with
- * salt and keys in base64.
+ * Returns the SCRAM-SHA-256 verifier of a password in the format of PostgreSQL: `SCRAM-SHA-256$4096:<salt>$<stored key>:<server
+ * key>`. The salt and keys are in base64.
  * @see https://www.rfc-editor.org/rfc/rfc5803
  */
 export function verifierOf(password: string, salt: Buffer): string {

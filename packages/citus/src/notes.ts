@@ -4,15 +4,14 @@ import { type QueryExecutorProvider, sql } from 'kysely'
 import { isWorker, literal } from './citus.ts'
 
 /**
- * Whether a database is distributed (the README has a diagram of the states). `plain`: all rows are on one
- * server. While it is `distributing` or `undoing`, rows move: `migrate` refuses to run, and processes refuse
- * to write.
+ * Whether a database is distributed (the README has a diagram of the states). `plain` means that all rows are on one server. Rows
+ * move during `distributing` and `undoing`. In these states `migrate` refuses to run, and processes refuse writes.
  */
 export type DistributionState = 'plain' | 'distributing' | 'distributed' | 'undoing'
 
-/** An object that is dropped for a while, and the statement that makes it again. */
+/** An object that is temporarily dropped, and the statement that creates it again. */
 export interface NotedObject {
-  /** `foreign key app_keys.app_keys_app_fk` */
+  /** For example, `foreign key app_keys.app_keys_app_fk`. */
   readonly object: string
   readonly statement: string
 }
@@ -20,7 +19,7 @@ export interface NotedObject {
 const STATE = 'state'
 const STATES: ReadonlySet<string> = new Set(['distributing', 'distributed', 'undoing'])
 
-/** The state of the database. A database that was never distributed has no table of states, and is plain. */
+/** Returns the state of the database. A database that was never distributed has no table of states. Its state is `plain`. */
 export async function readState(db: QueryExecutorProvider, names: Names): Promise<DistributionState> {
   if (!(await hasNotes(db, names))) return 'plain'
   const { rows } = await sql<{ statement: string }>`
@@ -33,7 +32,7 @@ export function isRebalancing(state: DistributionState): boolean {
   return state === 'distributing' || state === 'undoing'
 }
 
-/** @throws Error when the server is a worker of a cluster: only the coordinator has all tables, and may change them */
+/** @throws Error if the server is a worker of a cluster. Only the coordinator has all tables and may change them. */
 export async function expectCoordinator(db: QueryExecutorProvider): Promise<void> {
   if (await isWorker(db)) {
     throw new Error('this server is a worker of a Citus cluster: use the address of its coordinator')
@@ -41,8 +40,8 @@ export async function expectCoordinator(db: QueryExecutorProvider): Promise<void
 }
 
 /**
- * @throws Error when the server is a worker of a cluster, when rows are moving, or when a run that moved them
- * was killed: only another run of it continues
+ * @throws Error if the server is a worker of a cluster, if rows are moving, or if a run that moved rows was killed. Only another
+ * run of the same command can continue then.
  */
 export async function expectWhole(db: QueryExecutorProvider, names: Names): Promise<void> {
   await expectCoordinator(db)
@@ -51,7 +50,7 @@ export async function expectWhole(db: QueryExecutorProvider, names: Names): Prom
   if (state === 'undoing') throw undoUnfinished()
 }
 
-/** The error of a command that must wait until another `distribute --undo` has ended. */
+/** Returns the error of a command that must wait until an operator has completed `distribute --undo`. */
 export function undoUnfinished(): Error {
   return new Error('the distribution is being undone: run distribute --undo again')
 }
@@ -60,29 +59,29 @@ function isState(text: string | undefined): text is DistributionState {
   return text !== undefined && STATES.has(text)
 }
 
-/** The statements that note a state. `plain` is no row. */
+/** Returns the statements that store a state. The state `plain` is stored as the absence of the row. */
 export function stateStatements(names: Names, state: DistributionState): readonly string[] {
   const own = tableText(names)
   if (state === 'plain') return [`DELETE FROM ${own} WHERE object = '${STATE}'`]
   return [
     `CREATE TABLE IF NOT EXISTS ${own} (object text COLLATE "C" PRIMARY KEY, statement text NOT NULL)`,
-    // Every process of the service asks for the state. A role without rights on the schema cannot read it.
+    // Every process of the service polls the state. A role without rights on the schema still cannot read it.
     `GRANT SELECT ON ${own} TO PUBLIC`,
     `INSERT INTO ${own} VALUES ('${STATE}', '${state}') ON CONFLICT (object) DO UPDATE SET statement = excluded.statement`,
   ]
 }
 
-/** The statement that notes an object. What an earlier run has noted stays: it may have dropped the object. */
+/** Returns the statement that notes an object. It keeps an earlier note, because the object may be dropped already. */
 export function notingStatement(names: Names, { object, statement }: NotedObject): string {
   return `INSERT INTO ${tableText(names)} VALUES (${literal(object)}, ${literal(statement)}) ON CONFLICT (object) DO NOTHING`
 }
 
-/** The statement that deletes the notes of objects, once all objects exist again. */
+/** Returns the statement that deletes the notes of objects. It runs after all objects exist again. */
 export function forgettingStatement(names: Names): string {
   return `DELETE FROM ${tableText(names)} WHERE object <> '${STATE}'`
 }
 
-/** The noted objects of a kind, such as `foreign key`, in the order of their names. */
+/** Returns the noted objects of a kind, such as `foreign key`, ordered by name. */
 export async function listNotes(
   db: QueryExecutorProvider,
   names: Names,
@@ -112,15 +111,15 @@ function tableText(names: Names): string {
   return `"${names.schema}"."${migratorTable(names, 'trestle_distribution')}"`
 }
 
-/** How often each process asks whether rows are moving. */
+/** How often each process polls whether rows are moving. */
 const POLL_MS = 1_000
 /**
- * How long a run waits before it moves rows, in milliseconds: until every process has asked, and has refused to write since. A
- * process that gets no answer for longer cannot write either.
+ * How long a run waits before it moves rows, in milliseconds. Within this time every process has polled the state and refuses
+ * writes. A process that gets no answer for longer cannot write either.
  */
 export const NOTICE_MS = 3 * POLL_MS
 
-/** A poll for the state of a database, once a second until `stop`. */
+/** A poll of the database state. It runs once a second until `stop`. */
 interface StateFollower {
   readonly stop: () => void
 }
@@ -128,16 +127,14 @@ interface StateFollower {
 interface FollowOptions {
   readonly db: QueryExecutorProvider
   readonly names: Names
-  /** The state that the process began with. */
+  /** The state when the process started. */
   readonly state: DistributionState
-  /** Called when the state has changed, and again with the next poll when the call fails. */
+  /** Called when the state has changed. If the call fails, the next poll calls it again. */
   readonly onChange: (state: DistributionState) => Promise<void>
   readonly onError: (error: Error) => void
 }
 
-/**
- * Reads the state of a database once a second. While the database does not answer, the last state counts.
- */
+/** Polls the state of a database once a second. If the database does not answer, the last known state applies. */
 export function followState({ db, names, state, onChange, onError }: FollowOptions): StateFollower {
   let last = state
   let isAsking = false
@@ -148,7 +145,7 @@ export function followState({ db, names, state, onChange, onError }: FollowOptio
     last = found
   }
   const timer = setInterval(async () => {
-    // Without this, questions to a server that does not answer would pile up.
+    // Skip this poll if the previous one still runs. Otherwise polls of an unresponsive server would pile up.
     if (isAsking) return
     isAsking = true
     await reportChange().catch(onError)

@@ -8,31 +8,31 @@ import { listNotes, type NotedObject } from './notes.ts'
 interface PlacedTable {
   readonly name: string
   /**
-   * `h`: divided by the hash of a column. `n`: a copy on every server. `s`: on the coordinator alone. Undefined: Citus does not
-   * know the table.
+   * `h` is a table divided by the hash of a column. `n` is a table with a copy on every server. `s` is a table only on the
+   * coordinator. `undefined` means that Citus does not manage the table.
    */
   readonly method: string | undefined
-  /** The column that divides it. */
+  /** The column that divides the table. */
   readonly column: string | undefined
-  /** Tables with the same number are divided alike. */
+  /** Tables with the same number are divided in the same way. */
   readonly colocation: number | undefined
-  /** Whether the table itself has rows. A distributed table has rows in shards, so its own are older than its distribution. */
+  /** Whether the table itself contains rows. Those of a distributed table are in its shards, so own rows are old. */
   readonly hasOwnRows: boolean
 }
 
 interface PlacedFunction {
   readonly name: string
-  /** `"payments"."new_id"(text)` */
+  /** For example, `"payments"."new_id"(text)`. */
   readonly signature: string
   readonly isKnown: boolean
-  /** Whether PUBLIC may not call it. */
+  /** Whether PUBLIC may not call the function. */
   readonly isClosed: boolean
-  /** The name of the argument by which calls go to a server. Undefined: it runs where it is called. */
+  /** The argument that decides which server runs a call. If it is `undefined`, the function runs where it is called. */
   readonly argument: string | undefined
   readonly colocation: number | undefined
 }
 
-/** The tables of the service as Citus knows them, by name without prefix. */
+/** Returns the tables of the service as Citus manages them, by name without prefix. */
 export async function listPlacedTables(
   db: QueryExecutorProvider,
   names: Names,
@@ -81,7 +81,7 @@ export function isPlaced(
   return table?.method === undefined
 }
 
-/** The statement that places a table. Foreign keys of the table must not exist then. */
+/** Returns the statement that places a table. The foreign keys of the table must be dropped before. */
 export function placeStatement(names: Names, { tables, column, anchor }: DistributionTarget, name: string): string {
   const table = literal(qualified(names, name))
   const kind = tables.get(name)
@@ -91,7 +91,7 @@ export function placeStatement(names: Names, { tables, column, anchor }: Distrib
   return `SELECT create_distributed_table(${table}, ${literal(column)}, colocate_with => ${literal(group)})`
 }
 
-/** The statements that place those functions of the target that are elsewhere. Their tables are placed before. */
+/** Returns the statements that place the functions that are not in their target place. The tables must be placed before. */
 export async function listFunctionStatements(
   db: QueryExecutorProvider,
   names: Names,
@@ -110,22 +110,23 @@ export async function listFunctionStatements(
     statements.push(`SELECT create_distributed_function(${literal(signature)}${by})`)
   }
   if (statements.length === 0) return []
-  // Citus grants on a server what was granted, and there PUBLIC may call every new function. A delegated call is checked there.
+  // Citus copies only grants to the servers, and PUBLIC may call every new function there. A server checks the rights of a
+  // delegated call, so revoke them.
   const closed = placed.filter(({ isClosed }) => isClosed).map(({ signature }) => signature)
   return [...UNCHECKED, ...statements, ...(closed.length > 0 ? [closeStatement(closed)] : [])]
 }
 
-/** The statements that close functions where PUBLIC may call them on a server although it may not on the coordinator. */
+/** Returns statements that revoke PUBLIC's right to call functions on servers, if the coordinator has revoked it. */
 export async function listCloseStatements(db: QueryExecutorProvider, names: Names): Promise<readonly string[]> {
   const open = new Set((await listOpenFunctions(db, names)).flatMap(({ signatures }) => signatures))
   return open.size === 0 ? [] : [closeStatement([...open].sort())]
 }
 
 /**
- * Lists functions that PUBLIC may call on a server although it may not on the coordinator, which is so on a server that was added
- * to the cluster.
+ * Lists functions that PUBLIC may call on a server but not on the coordinator. This happens on a server that was added to the
+ * cluster.
  * @returns the signatures of such functions by server; empty without Citus
- * @throws Error with the answer of a server that refuses the query
+ * @throws Error with the message of a server that refuses the query
  */
 export async function listOpenFunctions(
   db: QueryExecutorProvider,
@@ -148,15 +149,15 @@ function closeStatement(signatures: readonly string[]): string {
   return `REVOKE EXECUTE ON FUNCTION ${signatures.join(', ')} FROM PUBLIC`
 }
 
-/** Whether PUBLIC may not call the function `f`. */
+/** An SQL condition: PUBLIC may not call the function `f`. */
 const IS_CLOSED = `f.proacl IS NOT NULL AND NOT EXISTS (SELECT FROM aclexplode(f.proacl) WHERE grantee = 0)`
 
-/** A server refuses the body of a function whose callee is made later. The migrator has checked all of them. */
+/** Skips the check of function bodies, because a callee may not exist yet. The migrator has checked them already. */
 const UNCHECKED = ["SET LOCAL citus.propagate_set_commands = 'local'", 'SET LOCAL check_function_bodies = off']
 
 /**
- * The statements that let Citus plan the queries of functions with their values, which name the server of the rows. Citus refuses a plan for
- * all values with "could not create distributed plan".
+ * Returns the statements that let PostgreSQL plan the queries of functions with the actual values. These values decide which
+ * server has the rows. For a generic plan, Citus fails with "could not create distributed plan".
  */
 export async function listPlanStatements(db: QueryExecutorProvider, names: Names): Promise<readonly string[]> {
   const { rows } = await sql<{ signature: string }>`
@@ -169,8 +170,8 @@ export async function listPlanStatements(db: QueryExecutorProvider, names: Names
 }
 
 /**
- * The statements that make the types of the service on every server. Citus makes a type for a function that takes it, not for
- * one whose body names it. So a function that takes them all is distributed, and dropped.
+ * Returns the statements that create the types of the service on every server. Citus creates the types of a function's arguments,
+ * but not those in its body. So the statements distribute a function that takes all types, and then drop it.
  */
 export async function listTypeStatements(db: QueryExecutorProvider, names: Names): Promise<readonly string[]> {
   const known =
@@ -223,7 +224,7 @@ interface ForeignKey extends NotedObject {
   readonly drop: string
 }
 
-/** The foreign keys of the service's tables. Their copies at the parts of a table are left out. */
+/** Lists the foreign keys of the service's tables, without their copies on shards. */
 export async function listForeignKeys(db: QueryExecutorProvider, names: Names): Promise<readonly ForeignKey[]> {
   const { rows } = await sql<{ table: string; name: string; definition: string }>`
     SELECT substr(c.relname, ${names.prefix.length + 1}::int) AS "table", f.conname AS name,
@@ -239,29 +240,29 @@ export async function listForeignKeys(db: QueryExecutorProvider, names: Names): 
   }))
 }
 
-/** The noted foreign keys that do not exist. */
+/** Lists the noted foreign keys that do not exist. */
 export async function listMissingKeys(db: QueryExecutorProvider, names: Names): Promise<readonly NotedObject[]> {
   const present = new Set((await listForeignKeys(db, names)).map(({ object }) => object))
   return (await listNotes(db, names, 'foreign key')).filter(({ object }) => !present.has(object))
 }
 
 /**
- * The class of each table and the place of each function that the migrations and the files of functions want. Names have no
+ * The class of each table and the place of each function, as the migrations and the function files define them. Names have no
  * prefix.
  */
 export interface DistributionTarget {
   /** The class of each table, in the order in which migrations create them. */
   readonly tables: ReadonlyMap<string, TableClass>
-  /** The column by which rows are divided over the servers. */
+  /** The column that divides the rows among the servers. */
   readonly column: string
-  /** The first table of the class `owned`. All others are divided as it is. */
+  /** The first table of the class `owned`. All other tables of this class are divided in the same way. */
   readonly anchor: string
   readonly functions: ReadonlyMap<string, FunctionPlace>
 }
 
 /**
- * Reads where migrations and functions of a release want everything to be.
- * @throws Error if a file of a function does not say where the function runs, or if no table is divided
+ * Reads the target of a release from its migrations and function files.
+ * @throws Error if the file of a function does not say where the function runs, or if no table is divided
  */
 export async function readTarget(
   names: Names,
@@ -280,7 +281,7 @@ export async function readTarget(
   return { tables, column, anchor, functions: new Map((await files()).map((file) => [file.name, placeOf(file)])) }
 }
 
-/** The tables of a class, in the order of their creation. */
+/** Returns the tables of a class, in the order of their creation. */
 export function tablesOf(tables: DistributionTarget['tables'], kind: TableClass): readonly string[] {
   return [...tables].filter(([, own]) => own === kind).map(([name]) => name)
 }

@@ -5,9 +5,9 @@ import { findCitus, type Lack, listLacking, literal, onWorkers, qualified, runOn
 import { listLoginLacks, type NodeLogin } from './logins.ts'
 
 /**
- * Lists the sequences, rights and logins that a server lacks, without which a request fails there. A server that was added to the
- * cluster lacks all of them until it is prepared.
- * @returns each with its server; empty when nothing is missing
+ * Lists the sequences, rights and logins that are missing on servers. Requests on such a server fail. A server that was added to
+ * the cluster lacks all of them until it is prepared.
+ * @returns each missing item with its server; empty if nothing is missing
  */
 export async function listLacks(
   db: QueryExecutorProvider,
@@ -20,7 +20,7 @@ export async function listLacks(
   return lacks
 }
 
-/** The sequences that a server lacks, or that a role may not use there. */
+/** Lists the sequences that are missing on a server, or that a role may not use there. */
 async function listSequenceLacks(
   db: QueryExecutorProvider,
   names: Names,
@@ -38,7 +38,7 @@ async function listSequenceLacks(
   return lacks
 }
 
-/** The servers that are unreachable from the coordinator: `10.0.0.2:5432`. */
+/** Returns the addresses of servers that the coordinator cannot reach, such as `10.0.0.2:5432`. */
 export async function listUnreachable(db: QueryExecutorProvider): Promise<readonly string[]> {
   const { rows } = await sql<{ node: string }>`
     SELECT nodename || ':' || nodeport AS node FROM run_command_on_workers('SELECT 1') WHERE NOT success
@@ -46,7 +46,7 @@ export async function listUnreachable(db: QueryExecutorProvider): Promise<readon
   return rows.map(({ node }) => node)
 }
 
-/** The servers besides the coordinator to which processes of this application name are connected: `10.0.0.2:5432`. */
+/** The servers, except the coordinator, that processes of this application are connected to, as `10.0.0.2:5432`. */
 export async function listEntered(db: QueryExecutorProvider, applicationName: string): Promise<readonly string[]> {
   const answers = await runOnWorkers(
     db,
@@ -56,10 +56,10 @@ export async function listEntered(db: QueryExecutorProvider, applicationName: st
 }
 
 /**
- * The reason why servers do not answer: the error of a statement that asks all of them, such as a refused login or a refused
- * connection.
- * @param name a table whose rows are divided over the servers
- * @returns undefined when they answer
+ * Returns the reason why servers do not answer: the error of a statement that runs on all of them, such as a refused login or a
+ * refused connection.
+ * @param name a table whose rows are divided among the servers
+ * @returns `undefined` if all servers answer
  */
 export async function findOutage(
   db: QueryExecutorProvider,
@@ -71,7 +71,7 @@ export async function findOutage(
   )
 }
 
-/** The servers that have kept a prepared transaction for longer than a commit takes, and how many. */
+/** Returns the servers with prepared transactions older than a commit takes, and the number of these transactions. */
 export async function listDoubtful(db: QueryExecutorProvider): Promise<readonly Lack[]> {
   const old = "SELECT count(*) FROM pg_prepared_xacts WHERE prepared < now() - interval '1 minute'"
   const { rows } = await sql<{ node: string; count: string }>`
@@ -83,8 +83,8 @@ export async function listDoubtful(db: QueryExecutorProvider): Promise<readonly 
 }
 
 /**
- * The statements that limit how long the owner waits for a lock on the servers, if one lacks the limit. Functions with the rights
- * of the owner write tables that each server has, and the limit of their session does not reach other servers.
+ * Returns the statements that set a lock timeout for the owner on the servers, if one server lacks it. Functions with the rights
+ * of the owner write tables that exist on each server. The timeout of their session does not apply on other servers.
  */
 export async function listOwnerStatements(
   db: QueryExecutorProvider,
@@ -97,9 +97,9 @@ export async function listOwnerStatements(
 }
 
 /**
- * The statements that make the sequences on the servers that lack one, and let roles use them. Citus makes
- * only those that a column takes its default from, and ours are called by functions.
- * @param roles the roles that use the sequences. A server that lacks a role is mended when it gets the role
+ * Returns the statements that create missing sequences on the servers, and let roles use them. Citus creates only sequences of
+ * column defaults, but functions of the service use these sequences.
+ * @param roles the roles that use the sequences. A server that lacks a role gets the grants when the role is created there.
  */
 export async function listSequenceStatements(
   db: QueryExecutorProvider,
@@ -117,7 +117,7 @@ export async function listSequenceStatements(
   })
 }
 
-/** The statements that make roles on the servers that lack them, where nobody can log in as them yet. */
+/** Returns the statements that create roles on the servers that lack them. These roles cannot log in yet. */
 export async function listBareRoleStatements(
   db: QueryExecutorProvider,
   roles: readonly string[],
@@ -133,13 +133,13 @@ export async function listBareRoleStatements(
 }
 
 interface SequenceRow {
-  /** `payments.id_counter` */
+  /** For example, `payments.id_counter`. */
   readonly name: string
-  /** `AS bigint START 0 …` */
+  /** For example, `AS bigint START 0 …`. */
   readonly definition: string
 }
 
-/** The sequences of the service that belong to no column. */
+/** Returns the sequences of the service that belong to no column. */
 async function listSequences(db: QueryExecutorProvider, names: Names): Promise<readonly SequenceRow[]> {
   const { rows } = await sql<SequenceRow>`
     SELECT format('%I.%I', ${names.schema}::text, c.relname) AS name,
@@ -152,12 +152,12 @@ async function listSequences(db: QueryExecutorProvider, names: Names): Promise<r
   return rows
 }
 
-/** The number by which Citus marks its advisory locks of tables whose rows move. Each move and split holds one until it ends. */
+/** Marks the advisory locks that Citus takes on moved tables. Each move and split holds one until it ends. */
 const LOCK_OF_MOVES = 13
 
 /**
- * Moves and splits of Citus that run in a database, each with what ends it. The command that began one may be gone. Without the
- * extension there are none.
+ * Lists the moves and splits of Citus that run in a database, each with the command that ends it. The process that started a move
+ * may no longer run. Returns an empty list without the Citus extension.
  */
 async function listRebalances(db: QueryExecutorProvider): Promise<readonly string[]> {
   if ((await findCitus(db)) === undefined) return []
@@ -175,8 +175,8 @@ async function listRebalances(db: QueryExecutorProvider): Promise<readonly strin
 }
 
 /**
- * Refuses a run that would wait for a move of rows while writes are refused.
- * @throws Error when Citus moves rows of the database, or splits a part of a table
+ * Refuses a run that would have to wait for a move of rows, because all writes would be refused during the wait.
+ * @throws Error if Citus is moving rows of the database or splitting a shard
  */
 export async function expectNoMoves(db: QueryExecutorProvider): Promise<void> {
   const moves = await listRebalances(db)
@@ -184,9 +184,9 @@ export async function expectNoMoves(db: QueryExecutorProvider): Promise<void> {
 }
 
 /**
- * The servers that acknowledge a commit before it is in their log, each with the setting. Citus ends a logical move once the new
- * server has everything that is written to the log of the old server (`pg_current_wal_lsn` in its multi_logical_replication.c),
- * so the new server may never get such a commit, and acknowledged rows would be lost.
+ * Lists the servers that acknowledge a commit before it is in their write-ahead log, each with the setting. Citus ends a logical
+ * move when the new server has everything in the log of the old server (`pg_current_wal_lsn` in its multi_logical_replication.c).
+ * The new server may never get a commit that is not yet in the log, so acknowledged rows would be lost.
  */
 export async function listLazyCommits(db: QueryExecutorProvider): Promise<readonly string[]> {
   const { rows } = await sql<{ text: string }>`
@@ -197,8 +197,8 @@ export async function listLazyCommits(db: QueryExecutorProvider): Promise<readon
 }
 
 /**
- * A setting of a role or database counts too: connections of the service may have it, although the connection of the operator
- * does not.
+ * Also check the settings of roles and of the database. Connections of the service may have such a setting although the
+ * operator's connection does not.
  */
 const LAZY = `SELECT CASE WHEN current_setting('synchronous_commit') = 'off' OR EXISTS (
   SELECT FROM pg_db_role_setting JOIN pg_database d ON d.datname = current_database()
@@ -207,7 +207,7 @@ const LAZY = `SELECT CASE WHEN current_setting('synchronous_commit') = 'off' OR 
 
 /**
  * Refuses a move of rows that might lose commits.
- * @throws Error when a server does not answer, or acknowledges commits before they are in its log
+ * @throws Error if a server does not answer, or acknowledges commits before they are in its log
  */
 export async function expectNoLoss(db: QueryExecutorProvider): Promise<void> {
   const away = await listUnreachable(db)

@@ -25,7 +25,7 @@ import {
 import { listForeignKeys, listMissingKeys, listPlacedTables } from './placement.ts'
 import { expectNoMoves, listEntered } from './servers.ts'
 
-/** The steps that are left until all rows are on one server again. Changes nothing. */
+/** Lists the remaining steps until all rows are on one server again. Changes nothing. */
 export function planUndo(options: DistributeOptions): Promise<readonly DistributionStep[]> {
   return withDatabase(options, async (db) => {
     await expectCoordinator(db)
@@ -34,16 +34,15 @@ export function planUndo(options: DistributeOptions): Promise<readonly Distribut
 }
 
 /**
- * Brings all rows of a distributed database back to the coordinator. After a run that was killed, it continues with the remaining steps. The
- * extension stays.
- * @returns how many steps it took
- * @throws Error when the server is a worker, while Citus moves rows or processes enter by a worker, when a
- * statement fails, or when the result lacks something that the migrations make, or has it otherwise. Another
- * run continues
+ * Brings all rows of a distributed database back to the coordinator. After a killed run, another run continues with the remaining
+ * steps. The Citus extension stays installed.
+ * @returns the number of steps
+ * @throws Error if the server is a worker, if Citus is moving rows, if processes are connected to a worker, if a statement fails,
+ * or if the resulting schema differs from the migrations. Another run continues.
  */
 export async function undoDistribution(options: DistributeOptions, onStep: OnStep = () => {}): Promise<number> {
   const { names } = options
-  // Found at the end, a difference would keep everybody from writing until it is mended.
+  // Check first. A difference found at the end would block all writes until it is repaired.
   if ((await withDatabase(options, (db) => readState(db, names))) === 'distributed') await expectAsMade(options)
   const count = await underLock(options, async (db) => {
     await expectCoordinator(db)
@@ -66,9 +65,8 @@ export async function undoDistribution(options: DistributeOptions, onStep: OnSte
 }
 
 /**
- * Compares the schema with what the migrations make. Additions of other programs, such as a right of another role, are no
- * difference here.
- * @throws Error when something that the migrations make is missing, or otherwise
+ * Compares the schema with the result of the migrations. Ignores additions of other programs, such as a right of another role.
+ * @throws Error if an object of the migrations is missing or different
  */
 async function expectAsMade(options: DistributeOptions): Promise<void> {
   const wrong = (await findDrift(options)).differences.filter(({ made }) => made !== undefined)
@@ -76,7 +74,7 @@ async function expectAsMade(options: DistributeOptions): Promise<void> {
   throw new Error(`differs from what the migrations make: ${wrong.map(({ object }) => object).join(', ')}`)
 }
 
-/** @throws Error when processes enter by servers that will have no tables */
+/** @throws Error if processes are connected to servers that will have no tables */
 async function expectNoEntries(db: QueryExecutorProvider, { applicationName }: DistributeOptions): Promise<void> {
   const entered = await listEntered(db, applicationName)
   if (entered.length === 0) return
@@ -109,9 +107,9 @@ async function listUndoSteps(db: QueryExecutorProvider, names: Names): Promise<r
   ].filter(({ statements }) => statements.length > 0)
 }
 
-/** The properties that a table loses when it is brought back, because it becomes a table of its own. */
+/** A property that a table loses when it is brought back, because Citus replaces the table by a new one. */
 interface Held extends NotedObject {
-  /** Undefined: it goes with the table. */
+  /** If it is `undefined`, the property is dropped with the table. */
   readonly drop?: string
 }
 
@@ -157,7 +155,7 @@ async function listComments(db: QueryExecutorProvider, names: Names): Promise<re
   return rows
 }
 
-/** The options of columns that say how many values the planner expects. */
+/** Lists the column options that tell the planner the expected number of distinct values. */
 async function listColumnOptions(db: QueryExecutorProvider, names: Names): Promise<readonly Held[]> {
   const { rows } = await sql<{ object: string; statement: string }>`
     SELECT format('options of %s.%s', c.relname, a.attname) AS object,
@@ -171,8 +169,7 @@ async function listColumnOptions(db: QueryExecutorProvider, names: Names): Promi
 }
 
 /**
- * The objects that an earlier run has noted and that do not exist. Comments and options of columns are written
- * again, whether they exist or not.
+ * Lists the objects that an earlier run has noted and that do not exist. Comments and column options are always written again.
  */
 async function listLost(
   db: QueryExecutorProvider,
@@ -193,7 +190,7 @@ function typesFirst(one: NotedObject, other: NotedObject): number {
   return Number(other.object.startsWith('type ')) - Number(one.object.startsWith('type '))
 }
 
-/** The functions of triggers have no file, so the migrator does not install them again. */
+/** Functions of triggers have no file, so the migrator does not install them again. */
 async function listPlansBack(db: QueryExecutorProvider, names: Names): Promise<readonly string[]> {
   const { rows } = await sql<{ signature: string }>`
     SELECT format('%I.%I(%s)', ${names.schema}::text, f.proname, pg_get_function_identity_arguments(f.oid)) AS signature
@@ -204,7 +201,7 @@ async function listPlansBack(db: QueryExecutorProvider, names: Names): Promise<r
   return rows.map(({ signature }) => `ALTER FUNCTION ${signature} SET plan_cache_mode = force_generic_plan`)
 }
 
-/** The statements that drop the functions with files, which may take rows of a table. The migrator installs them again. */
+/** Returns statements that drop functions with files, as they may take table rows. The migrator reinstalls them. */
 async function listFunctionDrops(db: QueryExecutorProvider, names: Names): Promise<readonly string[]> {
   const installed = `"${names.schema}"."${migratorTable(names, 'trestle_functions')}"`
   const { rows } = await sql<{ signature: string }>`

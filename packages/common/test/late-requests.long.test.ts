@@ -41,13 +41,13 @@ function open(bytes: string): Socket {
   return socket
 }
 
-/** Sends a byte from time to time, for ever. */
+/** Sends a byte at regular intervals until the test ends. */
 function drip(socket: Socket): void {
   const timer = setInterval(() => socket.write('x'), DRIP_MS)
   cleanUps.push(() => clearInterval(timer))
 }
 
-/** Returns what the server sends on connections until it closes them, in the order in which it closes them. */
+/** Returns everything that the server sends on the connections, in the order in which it closes them. */
 async function readInOrder(sockets: Readonly<Record<string, Socket>>): Promise<readonly (readonly [string, string])[]> {
   const said: [string, string][] = []
   const read = async ([name, socket]: [string, Socket]) => void said.push([name, await text(socket)])

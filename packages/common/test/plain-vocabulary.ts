@@ -2,10 +2,7 @@ import { defineError } from '../src/errors/define-error.ts'
 import type { ErrorVocabulary } from '../src/errors/error-handler.ts'
 import type { Missing } from '../src/lifecycle/readiness.ts'
 
-/**
- * The errors of a service that exists only in tests, as the vocabulary of a server. An error with the message `gone` means that a
- * dependency does not answer.
- */
+/** The error vocabulary of a test server. An error with the message `gone` means that a dependency does not answer. */
 export const plainVocabulary: ErrorVocabulary = {
   envelope: ({ status, code, message, details }) => ({ status, code, message, ...details }),
   invalid: ({ issues }) => plainErrors.invalid({ details: { paths: issues.map(({ path }) => path.join('.')) } }),
@@ -22,7 +19,7 @@ export const plainVocabulary: ErrorVocabulary = {
   isUnavailable: (error) => error instanceof Error && error.message === 'gone',
 }
 
-/** Errors of a service that exists only in tests. */
+/** The errors of a test service. */
 export const plainErrors = {
   notFound: defineError(404, 'not_found', 'Not found'),
   method: defineError(405, 'method_not_allowed', 'Method not allowed'),

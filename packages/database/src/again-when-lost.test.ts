@@ -49,7 +49,7 @@ describe('transactAgain', () => {
       { id: 1, visits: 2 },
       { id: 2, visits: 2 },
     ])
-    // The one that has lost may take its first row again before the other one wakes, and lose once more.
+    // The cancelled transaction may lock its first row again before the other continues, and be cancelled again.
     expect(runs).toBeGreaterThan(2)
   })
 

@@ -4,8 +4,9 @@ import { isLostConflict } from './unavailable.ts'
 const TIMES_MAX = 5
 
 /**
- * Repeats work that lost a conflict (serialization failure, deadlock). It has written nothing, and its client need not know.
- * @throws the error of the work when it is of another kind, or when the work has lost `times` more times
+ * Runs work again if PostgreSQL cancelled it because of a conflict (serialization failure or deadlock). Cancelled work has
+ * written nothing, so the client need not know about it.
+ * @throws the error of the work if it is not a conflict, or if the work was cancelled more than `times` times
  */
 export async function againWhenLost<T>(work: () => Promise<T>, times = TIMES_MAX): Promise<T> {
   try {
@@ -17,9 +18,9 @@ export async function againWhenLost<T>(work: () => Promise<T>, times = TIMES_MAX
 }
 
 /**
- * Runs a transaction, and runs it again when it has lost a conflict.
- * @param work changes nothing but the database
- * @throws as `againWhenLost` does
+ * Runs a database transaction, and runs it again if PostgreSQL cancels it because of a conflict.
+ * @param work must change nothing outside the database
+ * @throws the same errors as `againWhenLost`
  */
 export function transactAgain<Tables, T>(
   db: Kysely<Tables>,

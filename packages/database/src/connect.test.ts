@@ -26,10 +26,10 @@ beforeAll(async () => {
     prepared,
     onConnectionError: () => {},
   })
-  // Not through a pooler: the lock belongs to the session.
+  // Connect without the pooler, because the lock belongs to the session.
   holder = new pg.Client({ connectionString: temporary.directUrl })
   await holder.connect()
-  // The read pool opens its two connections in the background. A pooler opens one of its own only for a statement.
+  // Wait for the read pool's two connections, which open in the background (behind a pooler with a statement).
   if (prepared)
     await vi.waitFor(async () => expect((await holder.query(OPEN)).rows).toEqual([{ count: 2 }]), { timeout: 60_000 })
 })
@@ -41,7 +41,7 @@ afterAll(async () => {
   await temporary.drop()
 })
 
-/** A read that lasts until it is cancelled. */
+/** Starts a read that lasts until it is cancelled. */
 const readForever = (signal: AbortSignal) =>
   database.readLagging((db) => sql`SELECT pg_advisory_xact_lock_shared(1)`.execute(db), signal)
 

@@ -16,43 +16,43 @@ import { type StandbyConfig, type StandbyState, watchStandby } from './standby.t
 
 export interface Database<Tables> {
   /**
-   * For queries that are not hot, and for transactions. In a cluster they run on the coordinator. Table names
-   * are plain: schema and prefix are added.
+   * For transactions and for queries that are not prepared. In a cluster, they run on the coordinator. Table names have no schema
+   * and prefix, because this object adds both.
    */
   readonly db: Kysely<Tables>
   readonly pools: Pools
   /**
-   * Uses a connection of its own, so that health checks do not wait behind requests. In a cluster it leads to
-   * the coordinator.
+   * Uses a separate connection, so that health checks do not wait for requests. In a cluster, this connection leads to the
+   * coordinator.
    */
   readonly checks: Kysely<Tables>
   readonly names: Names
-  /** Runs work with `db`. When the signal is aborted, its statement is cancelled and no further one is sent. */
+  /** Runs work with `db`. If the signal is aborted, the running statement is cancelled and no further statement is sent. */
   until<T>(signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T>
   /**
-   * Runs a read that may lag behind, on the standby if it keeps up, otherwise on the primary. When the standby fails, the read
-   * runs again on the primary. These reads have connections of their own, so that long reads delay no write. They are cancelled
-   * when the signal is aborted.
+   * Runs a read that may return slightly old data. Uses the standby if it keeps up, otherwise the primary. If the standby fails,
+   * the read runs again on the primary. These reads have separate connections, so long reads do not delay writes. If the signal
+   * is aborted, the read is cancelled.
    */
   readLagging<T>(read: (db: Kysely<Tables>) => Promise<T>, signal?: AbortSignal): Promise<T>
-  /** As `readLagging`, but always on the primary: for data that must be visible as soon as it is written. */
+  /** Like `readLagging`, but always on the primary. Use it for data that must be visible immediately after a write. */
   readLong<T>(read: (db: Kysely<Tables>) => Promise<T>, signal?: AbortSignal): Promise<T>
-  /** State of the standby and of its pool. Undefined where no standby is set. */
+  /** Returns the state of the standby and its pool. Returns `undefined` if no standby is set. */
   standby(): (StandbyState & { readonly connections: Connections }) | undefined
-  /** Connections of the write pool. */
+  /** Returns the connections of the write pool. */
   connections(): Connections
-  /** Connections of the primary for reads that may lag behind. */
+  /** Returns the connections to the primary for reads that may return old data. */
   laggingConnections(): Connections
-  /** Whether rows are moving now, and how owners are found. */
+  /** Returns whether rows are moving now, and how tenants are found. */
   mode(): DatabaseMode
-  /** Goes on in another mode, with new connections. Statements that are under way end on the old connections. */
+  /** Continues in another mode with new connections. Running statements end on the old connections. */
   switchMode(mode: DatabaseMode): void
-  /** Resolves when the server answers by which requests enter. */
+  /** Resolves if the server that requests enter through answers. */
   ping(): Promise<void>
   close(): Promise<void>
 }
 
-/** Opens the pools and the read pool. Connections open in the background: call `waitForDatabase` first at the start. */
+/** Opens all pools. Connections open in the background, so call `waitForDatabase` first at the start. */
 export function openDatabase<Tables>(config: DatabaseConfig): Database<Tables> {
   let mode: DatabaseMode = { findTenant: config.findOwner, isRebalancing: false }
   const getMode = () => mode
@@ -101,7 +101,7 @@ export function openDatabase<Tables>(config: DatabaseConfig): Database<Tables> {
   }
 }
 
-/** Asks the database for nothing, as a check of its health. @throws Error when it does not answer */
+/** Checks that the database answers. @throws Error if it does not */
 export async function pingDatabase<Tables>(db: Kysely<Tables>): Promise<void> {
   await sql`SELECT`.execute(db)
 }
@@ -111,16 +111,16 @@ interface StandbyContext<Tables> {
   readonly getMode: () => DatabaseMode
 }
 
-/** Opens the standby, and returns the ways of reads that may lag behind, which the primary serves too. */
+/** Opens the standby. Returns functions that read from the standby, or from the primary if the standby cannot be used. */
 function openStandby<Tables>(
   config: DatabaseConfig,
   options: StandbyConfig,
   { primary, getMode }: StandbyContext<Tables>,
 ) {
-  // The loss of the standby fails no request. `onChange` reports it once, not at every attempt to connect.
+  // The loss of the standby fails no request. `onChange` reports it once instead of at each attempt to connect.
   const server = openServer<Tables>({ ...config, onConnectionError: () => {} }, options.url, getMode)
   const watch = watchStandby(options, primary.readers.query, server.readers.query)
-  // A standby has the rows of one server only.
+  // A standby contains the rows of only one server, so a cluster reads from the primary.
   const choose = <T>(onStandby: () => Promise<T>, onPrimary: () => Promise<T>): Promise<T> =>
     getMode().findTenant ? onPrimary() : watch.choose(onStandby, onPrimary)
   return {

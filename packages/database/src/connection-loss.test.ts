@@ -23,7 +23,7 @@ afterAll(async () => {
   await temporary.drop()
 })
 
-/** Ends a connection as an immediate shutdown of the server does. */
+/** Terminates a connection, like an immediate shutdown of the server. */
 async function terminate(pid: number): Promise<void> {
   const client = new pg.Client(temporary.directUrl)
   await client.connect()

@@ -1,13 +1,13 @@
 import { localName, type Names } from '@trestle/migrations/migration.ts'
 import { type RawBuilder, sql } from 'kysely'
 
-/** A valid DB_NAMESPACE: lower case, so that it needs no quoting, and short enough for the names that it is put before. */
+/** A valid DB_NAMESPACE. It is in lower case, so it needs no quotes. It is short enough to be the prefix of all names. */
 export const NAMESPACE_PATTERN = /^[a-z_][a-z0-9_]{0,30}$/
 
 /**
- * Makes the identifiers of a service.
+ * Creates the identifiers of a service.
  * @param schema the schema of the service, for example `auth`
- * @param namespace the setting DB_NAMESPACE. `_` is added if it does not end in one
+ * @param namespace the setting DB_NAMESPACE. `_` is added unless it ends in `_`
  */
 export function createNames(schema: string, namespace = ''): Names {
   const prefix = namespace === '' || namespace.endsWith('_') ? namespace : `${namespace}_`
@@ -21,9 +21,10 @@ export function createNames(schema: string, namespace = ''): Names {
 }
 
 /**
- * Whether an object of a schema belongs to a namespace, by its name. Other namespaces in the schema have their own tables of
- * migrations, and their prefix may begin with this prefix.
- * @param name a column; with the name of its table if pg_class has such a column too, since the condition reads pg_class
+ * Returns a condition: an object of a schema belongs to a namespace. Other namespaces in the schema have their own table of
+ * migrations. Their prefix may begin with this prefix.
+ * @param name a column. Include the name of its table if pg_class has a column of this name too, because the condition reads
+ * pg_class
  */
 export function isOwn(
   name: RawBuilder<unknown>,
@@ -36,10 +37,10 @@ export function isOwn(
       AND starts_with(${name}, left(other.relname, ${sql.lit(-MIGRATIONS.length)}))))`
 }
 
-/** How the names of all tables of migrations end, whatever their prefix. */
+/** The last part of the name of each table of migrations, after the prefix. */
 export const MIGRATIONS = 'trestle_migrations'
 
-/** The migrator's own tables. They do not belong to the schema that the migrations make. */
+/** The migrator's own tables. They are not part of the schema that the migrations create. */
 export const migratorTables = [MIGRATIONS, `${MIGRATIONS}_lock`, 'trestle_functions', 'trestle_distribution'] as const
 
 export function migratorTable({ prefix }: Pick<Names, 'prefix'>, table: (typeof migratorTables)[number]): string {

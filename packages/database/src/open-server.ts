@@ -30,68 +30,68 @@ import { OWN_PATH, type SettingsOptions, underSettings } from './driver/session-
 import { type DatabaseMode, type QuerySpans, type ReadAgain, rebalancing } from './pools.ts'
 import type { StandbyConfig } from './standby.ts'
 
-/** How to reach a database. Times are in milliseconds. */
+/** How to connect to a database. Times are in milliseconds. */
 export interface DatabaseConfig {
-  /** `postgres://…`. It may name several hosts, one of which each connection picks. */
+  /** A URL `postgres://…`. If it contains several hosts, each connection chooses one of them. */
   readonly url: string
-  /** The address of the coordinator of a cluster. Undefined: `url` leads to it, or there is no cluster. */
+  /** The URL of the cluster's coordinator. `undefined` if `url` leads to the coordinator or there is no cluster. */
   readonly coordinatorUrl?: string | undefined
   readonly names: Names
-  /** Tells whose a connection is, in `pg_stat_activity`. */
+  /** The name of the program in `pg_stat_activity`. */
   readonly applicationName: string
   readonly poolSize: number
-  /** The role that the service takes on connecting (`SET ROLE`). Undefined: the user of the URL. */
+  /** The role that the service sets after it connects (`SET ROLE`). `undefined` to use the user of the URL. */
   readonly role?: string | undefined
-  /** The schema in which names without a schema are looked for, after `pg_catalog`. Default: none. */
+  /** The schema that is searched for unqualified names, after `pg_catalog`. By default, only `pg_catalog` is searched. */
   readonly searchPath?: string | undefined
-  /** Longest time of a statement on any pool. 0: no limit. */
+  /** The longest time of a statement on any pool. 0 means no limit. */
   readonly statementTimeoutMs: number
-  /** Longest time of a statement on the write pool, which may wait for locks. By default `statementTimeoutMs`. */
+  /** The longest time of a statement on the write pool, which may wait for locks. `statementTimeoutMs` by default. */
   readonly writeTimeoutMs?: number
-  /** Connections for `readLagging` and `readLong`, on each server. They open when they are needed. By default 4. */
+  /** The number of connections for `readLagging` and `readLong`, on each server. They open on demand. 4 by default. */
   readonly laggingConnections?: number
-  /** Connections of the read pool. By default 2; 0 for a process that does not use it. */
+  /** The number of connections of the read pool. 2 by default. 0 for a process that does not use it. */
   readonly readConnections?: number
-  /** Longest wait for a lock (55P03). Keep it below the statement timeout, so that the error names the lock. */
+  /** The longest wait for a lock (55P03). Keep it below the statement timeout, so that the error names the lock. */
   readonly lockTimeoutMs: number
-  /** Longest wait for a connection of a pool. By default 5,000. */
+  /** The longest wait for a connection of a pool. 5,000 by default. */
   readonly connectionWaitMs?: number
   /**
-   * False behind a pooler in transaction mode, where nothing may stay in a session: prepared queries lose their names, and role
-   * and limits go with each transaction.
+   * `false` behind a pooler in transaction mode, which keeps no state in a session. Prepared queries then have no names, and each
+   * transaction sets the role and the limits.
    */
   readonly prepared: boolean
-  /** Type of timestamptz values: a Date (the default), or RFC 3339 text, which keeps microseconds. */
+  /** The type of timestamptz values: a Date (the default), or RFC 3339 text, which keeps microseconds. */
   readonly timestamps?: 'date' | 'rfc3339'
-  /** How the owner of an object is found at first. Undefined: the database is not distributed. */
+  /** How to find the tenant of an object, until the mode changes. `undefined` if the database is not distributed. */
   readonly findOwner?: DatabaseMode['findTenant']
-  /** How a read that finds nothing is repeated where the database is distributed. Undefined: it is not. */
+  /** How to repeat a read that finds nothing in a distributed database. `undefined` if such a read is not repeated. */
   readonly readAgain?: ReadAgain | undefined
-  /** A standby for reads that may lag behind. Undefined: the primary serves these reads too. */
+  /** A standby for reads that may return old data. `undefined` if the primary serves these reads too. */
   readonly standby?: StandbyConfig | undefined
-  /** Undefined where requests are not traced. */
+  /** `undefined` if requests are not traced. */
   readonly spans?: QuerySpans | undefined
-  /** Called for every lost or refused connection. Requests get their own errors. */
+  /** Called for every lost or refused connection. Requests also get their own errors. */
   readonly onConnectionError: (error: Error) => void
 }
 
-/** How long after the server's own time limit a silent connection counts as dead. */
+/** A connection that is silent for this long after the server's own time limit counts as dead. */
 const SILENCE_MS = 2_000
 const LAGGING_CONNECTIONS = 4
-/** How long a call waits for a connection, where a service sets nothing else. */
+/** The default time that a call waits for a connection. */
 export const CONNECTION_WAIT_MS = 5_000
-/** The part of that time for which a statement waits on a pool that keeps its connections open. */
+/** The fraction of this time that a statement waits for a connection of the read pool, whose connections stay open. */
 const KEPT_OPEN_PART = 0.2
-/** How long a connection stays on the host that it has picked. */
+/** The longest time that a connection stays on its chosen host. */
 const HOST_SECONDS = 300
 
 /**
  * The read pool runs only prepared queries that find rows by key, so one plan fits all values. PostgreSQL would plan some of
- * them again for each call, which took a quarter of the time of a read. A plan that was made while tables were small must not
- * read them whole.
+ * these queries again for each call, which took a quarter of the time of a read. Sequential scans are off, because a plan made
+ * while tables were small would still be used after they have grown.
  */
 const KEEP_PLANS = { plan_cache_mode: 'force_generic_plan', enable_seqscan: 'off' } as const
-/** A distributed database plans a query with its values, which name the node of the rows. */
+/** In a distributed database, each query is planned with its values, because they determine the server of the rows. */
 const PLAN_WITH_VALUES = { plan_cache_mode: 'auto' } as const
 
 export interface Server<Tables> {
@@ -100,12 +100,12 @@ export interface Server<Tables> {
   readonly pool: pg.Pool
   readonly readers: PipelinedClients
   readonly lagging: ReturnType<typeof openLagging<Tables>>
-  /** Opens the connections again, as the mode wants them. Call it once the mode has changed. */
+  /** Opens the connections again as the mode requires. Call it after the mode has changed. */
   readonly reopen: () => void
   readonly close: () => Promise<void>
 }
 
-/** Opens the pools of a server, and its connections for reads. They connect in the background. */
+/** Opens the pools and the read connections of a server. They connect in the background. */
 export function openServer<Tables>(config: DatabaseConfig, url: string, mode: () => DatabaseMode): Server<Tables> {
   const { statementTimeoutMs, writeTimeoutMs = statementTimeoutMs, connectionWaitMs = CONNECTION_WAIT_MS } = config
   const pool = openServicePool({ ...config, url, statementTimeoutMs: writeTimeoutMs })
@@ -140,7 +140,7 @@ export function openServer<Tables>(config: DatabaseConfig, url: string, mode: ()
   }
 }
 
-/** Opens connections of their own for reads that may lag behind. */
+/** Opens separate connections for reads that may return old data. */
 function openLagging<Tables>(config: DatabaseConfig) {
   const pool = openServicePool({ ...config, poolSize: config.laggingConnections ?? LAGGING_CONNECTIONS })
   const cancellable = createCancellablePool(pool)
@@ -153,13 +153,13 @@ function openLagging<Tables>(config: DatabaseConfig) {
   }
 }
 
-/** Opens a pool of the service, under its limits and its role. */
+/** Opens a pool with the time limits and the role of the service. */
 export function openServicePool(config: DatabaseConfig): pg.Pool {
   const { statementTimeoutMs, poolSize, onConnectionError } = config
   const hosts = urlsOfHosts(config.url).length
   return openPool({
     ...connectionOptions(config),
-    // Connections return to a host that was unavailable.
+    // Close old connections, so that connections return to a host that was unavailable.
     ...(hosts > 1 && { maxLifetimeSeconds: HOST_SECONDS }),
     max: poolSize,
     hosts,
@@ -169,7 +169,6 @@ export function openServicePool(config: DatabaseConfig): pg.Pool {
   })
 }
 
-/** Builds queries over a pool. */
 export function openQueries<Tables>({ names, spans }: DatabaseConfig, pool: PostgresPool): Kysely<Tables> {
   return new Kysely<Tables>({
     dialect: new PostgresDialect({ pool }),
@@ -180,7 +179,7 @@ export function openQueries<Tables>({ names, spans }: DatabaseConfig, pool: Post
 
 export async function closePool<Tables>(db: Kysely<Tables>, pool: pg.Pool): Promise<void> {
   await db.destroy()
-  // Kysely ends the pool only if it has used it. The write pool uses the pool without Kysely.
+  // Kysely ends the pool only if Kysely has used it. The write pool may be used without Kysely.
   if (!pool.ending) await pool.end()
 }
 
@@ -207,8 +206,8 @@ function connectionOptions(
 }
 
 /**
- * Adds the schema and the prefix to every table and function name of a query, so that code says `users`. It leaves out names of
- * common table expressions, aliases in FROM, and `excluded`.
+ * Adds the schema and the prefix to every table and function name of a query, so that code can say `users`. Names of common table
+ * expressions, aliases in FROM, and `excluded` do not change.
  */
 class TablePrefixPlugin implements KyselyPlugin {
   readonly #names: Names
@@ -248,7 +247,7 @@ class TablePrefixTransformer extends OperationNodeTransformer {
   }
 }
 
-/** Names that exist only inside the query. The alias of a selected column is not one: it may equal the name of a table. */
+/** Names that exist only inside the query, without aliases of columns, which may equal the name of a table. */
 function collectLocalNames(node: OperationNode, into: Set<string>): void {
   for (const [key, value] of Object.entries(node)) {
     for (const child of Array.isArray(value) ? value : [value]) {
@@ -274,9 +273,9 @@ const FIRST = '0001-01-01T00:00:00.000000+00:00'
 const LAST = '9999-12-31T23:59:59.999999+00:00'
 
 /**
- * Turns PostgreSQL's text of a timestamptz in UTC into RFC 3339 with six fractional digits: `2026-01-02T03:04:05.100000+00:00`.
- * A Date would lose the microseconds. A time that RFC 3339 cannot express becomes the earliest or latest time that it can: a
- * user who is banned until `infinity` must not count as one who is not banned.
+ * Turns PostgreSQL's text of a timestamptz in UTC into RFC 3339 with six fractional digits: `2026-01-02T03:04:05.100000+00:00`. A
+ * Date would lose the microseconds. Times outside the range of RFC 3339 become its earliest or latest time. For example, a user
+ * who is banned until `infinity` must still count as banned.
  * @param text plain (`2026-01-02 03:04:05.1+00`), or from a JSON function (`2026-01-02T03:04:05.1+00:00`)
  */
 export function toRfc3339(text: string): string {
@@ -292,8 +291,8 @@ function isBefore(text: string): boolean {
 const parseDate = pg.types.getTypeParser(pg.types.builtins.TIMESTAMPTZ)
 
 /**
- * Parses a timestamptz as a session in UTC writes it. As in pg, `infinity` becomes a number. The parser of the JavaScript
- * engine takes a third of the time of pg's parser.
+ * Parses a timestamptz of a session in UTC. As in pg, `infinity` becomes a number. The parser of the JavaScript engine takes a
+ * third of the time of pg's parser.
  */
 export function toDate(text: string): Date {
   const hasUsualForm = text.charAt(4) === '-' && text.endsWith('+00')
@@ -302,7 +301,7 @@ export function toDate(text: string): Date {
 
 const { INT8, TIMESTAMPTZ } = pg.types.builtins
 
-/** How the values of each type are read. bigint columns become bigint: exact, and never taken for a number by accident. */
+/** Returns the parsers of column values. bigint columns become `bigint`, which is exact and cannot be confused with a number. */
 export function typeParsers(timestamps: 'date' | 'rfc3339' = 'date'): pg.CustomTypesConfig['getTypeParser'] {
   const parseTimestamp = timestamps === 'rfc3339' ? toRfc3339 : toDate
   return (oid, format) => {

@@ -8,53 +8,51 @@ import { type ParserOf, type Rows, runStatement, type Statement } from './driver
 import { type CompiledPreparedQuery, compilePrepared, type DistributedForm, type PreparedQuery } from './prepare.ts'
 import { isRefusedStatement, NoConnectionError, RebalancingError } from './unavailable.ts'
 
-/** One way to the database for prepared queries. */
+/** Runs prepared queries over one set of connections. */
 export interface QueryPool {
-  /** The single row. @throws Error when there is none */
+  /** Returns the single row. @throws Error if there is none */
   one<Input extends object, Row>(query: PreparedQuery<Input, Row>, input: Input): Promise<Row>
-  /** The first row, or undefined. */
+  /** Returns the first row, or `undefined` if there is none. */
   first<Input extends object, Row>(query: PreparedQuery<Input, Row>, input: Input): Promise<Row | undefined>
   all<Input extends object, Row>(query: PreparedQuery<Input, Row>, input: Input): Promise<Row[]>
 }
 
-/**
- * `read` pipelines statements that take no lock and open no transaction. `write` serves all other statements.
- */
+/** `read` pipelines statements that take no lock and open no transaction. `write` runs all other statements. */
 export type Pools = {
   readonly read: QueryPool
   readonly write: QueryPool
-  /** As `read`, for reads that may lag behind. Without a standby it is `read` itself. */
+  /** Like `read`, for reads that may return old data. Without a standby, it is the same pool as `read`. */
   readonly lagging: QueryPool
 }
 
 export interface DatabaseMode {
   /**
-   * How the tenant of an object is found in a database that is distributed over several servers, by a name of the object.
-   * Undefined: the database is not distributed.
+   * Finds the tenant of an object by a name of the object, in a distributed database. `undefined` if the database is not
+   * distributed.
    */
   readonly findTenant: ((read: QueryPool, name: string) => Promise<string>) | undefined
-  /** Whether rows are moving to other servers. Writes are refused meanwhile, and reads go on. */
+  /** Whether rows are moving to other servers. Meanwhile writes are refused and reads continue. */
   readonly isRebalancing: boolean
 }
 
 interface PoolsOptions<Tables> {
-  /** Compiles queries, and runs none. */
+  /** Compiles queries and runs none. */
   readonly db: Kysely<Tables>
   readonly pool: pg.Pool
   readonly readers: PipelinedClients
   /** The connections for queries that run on the coordinator of a cluster. */
   readonly coordinator: { readonly pool: pg.Pool; readonly readers: PipelinedClients }
-  /** Runs a read that may lag behind. Undefined: such reads run on the read pool. */
+  /** Runs a read that may return old data. `undefined` if such reads use the read pool. */
   readonly laggingQuery: ((statement: Statement) => Promise<Rows>) | undefined
   readonly prepared: boolean
   readonly mode: () => DatabaseMode
-  /** Undefined: no read is repeated. */
+  /** `undefined` if no read is repeated. */
   readonly readAgain: ReadAgain | undefined
   readonly spans: QuerySpans | undefined
   readonly parserOf: ParserOf
 }
 
-/** Creates the pools over open connections. A query is compiled when it is first used. */
+/** Creates the pools over open connections. A query is compiled on first use. */
 export function createPools<Tables>({
   db,
   coordinator,
@@ -86,8 +84,8 @@ export function createPools<Tables>({
   const serialize = serializeByTenant()
   const again = readAgain && {
     isMissing: (rows: readonly object[]) => !mode().isRebalancing && readAgain.isMissing(rows),
-    // Both statements use one connection: each server learns by itself that a move has ended, so the server that
-    // has waited must read.
+    // Use one connection for both statements. Each server detects the end of a move by itself, so the read must run on the server
+    // that has waited.
     ask: <Input extends object, Row>(form: Form<Input, Row>, input: { readonly tenant: string }) =>
       rowsOf(
         form,
@@ -116,11 +114,12 @@ export function createPools<Tables>({
 }
 
 /**
- * Returns pools that run prepared queries in an open transaction, for code that takes `Pools`. The queries are
- * compiled at each call and are not prepared.
- * @param transaction begun and ended by the caller. After a failed query it can only be rolled back
- * @param tenant the tenant of all rows of the queries, for a database that may be distributed: nobody looks for the tenant, and the
- * queries run in their form with a tenant, which holds for one server too. Undefined: they run in their plain form
+ * Returns pools that run prepared queries in an open transaction, for code that takes `Pools`. The queries are compiled on each
+ * call and are not prepared.
+ * @param transaction the caller begins and ends it. After a failed query it can only be rolled back
+ * @param tenant the tenant of all rows of the queries, for a database that may be distributed. The queries then run in their form
+ * with a tenant, without a search for the tenant. This form is correct on one server too. If `undefined`, the queries run in
+ * their plain form
  */
 export function transactionPools<Tables>(transaction: Transaction<Tables>, tenant?: string): Pools {
   const pool = queryPoolOf(
@@ -136,8 +135,8 @@ export function transactionPools<Tables>(transaction: Transaction<Tables>, tenan
 }
 
 /**
- * The rows of a query, with the type that the query states: PostgreSQL knows no types of TypeScript. A check of each row would
- * cost hot requests time.
+ * Returns the rows with the type that the query states. PostgreSQL does not know this type, and a check of each row would slow
+ * down frequent requests.
  */
 function rowsOf<Input extends object, Row>(_query: Form<Input, Row>, rows: Promise<Rows>): Promise<Row[]> {
   return rows as Promise<Row[]>
@@ -158,17 +157,17 @@ interface QueryPoolParts {
   readonly ask: Ask
   readonly again: Again | undefined
   readonly mode: () => DatabaseMode
-  /** The pool that finds tenants. */
+  /** Returns the pool that finds tenants. */
   readonly read: () => QueryPool
 }
 
-/** No await on the way of a query: each would cost every hot request a pass of the microtask queue. */
+/** Runs queries without `await`, because each `await` would cost every frequent request a pass of the microtask queue. */
 function createQueryPool({ ask, again, mode, read }: QueryPoolParts): QueryPool {
   const askOf = <Input extends object, Row>(form: Form<Input, Row>, input: object, tenant: string): Promise<Row[]> => {
     const withTenant = { ...input, tenant }
     const asked = ask(form, withTenant)
     if (again === undefined || tenant === '') return asked
-    // The parameter `Row` has no bound, but `pg` makes only objects of rows.
+    // The type parameter `Row` has no bound, but `pg` returns only objects.
     return asked.then((rows) => (again.isMissing(rows as object[]) ? again.ask(form, withTenant) : rows))
   }
   const execute = <Input extends object, Row>(query: PreparedQuery<Input, Row>, input: Input): Promise<Row[]> => {
@@ -208,14 +207,14 @@ function createCompiler<Tables>(db: Kysely<Tables>) {
   }
 }
 
-/** The error of a write while rows are moving. The log has one for each write, and its cause is known, so it has no stack. */
+/** The error of a write while rows are moving. It is logged for each write and its cause is known, so it has no stack. */
 export function rebalancing(): RebalancingError {
   const error = new RebalancingError('rows are moving to other servers, so nothing may be written')
   error.stack = String(error)
   return error
 }
 
-/** While rows are moving, a read may miss a function or find tables that cannot be read together. */
+/** Translates errors of reads while rows are moving. Such a read may miss a function or find tables that cannot be joined. */
 function refuseWhileRebalancing(cause: unknown): never {
   if (!isRefusedStatement(cause)) throw cause
   throw new RebalancingError('rows are moving to other servers', { cause })
@@ -223,10 +222,10 @@ function refuseWhileRebalancing(cause: unknown): never {
 
 type Run = (client: pg.PoolClient) => Promise<Rows>
 
-/** Errors after which a connection can be used again: data, constraints, conflicts, locks, and errors raised by functions. */
+/** Errors after which a connection stays usable: data, constraints, conflicts, locks, and errors raised by functions. */
 const OF_THE_STATEMENT = /^(22|23|40|55|P0|57014$)/
 
-/** `pool.query` closes the connection after any error: each duplicate key would cost a new connection. */
+/** Keeps the connection after errors. `pool.query` would close it, so each duplicate key would cost a new one. */
 function queryOfPool(pool: pg.Pool, run: Run): Promise<Rows> {
   return new Promise((resolve, reject) => {
     pool.connect((refusal, client, release) => {
@@ -246,21 +245,21 @@ function queryOfPool(pool: pg.Pool, run: Run): Promise<Rows> {
 }
 
 /**
- * Repeats reads where rows may move to other servers. A read that finds nothing of a tenant runs again, once the server that it
- * asked knows where the rows are. While a move ends, a read may look at the old place.
+ * How to repeat reads while rows may move to other servers. At the end of a move, a read may still look at the old server and
+ * find nothing. Such a read runs again after its server knows the new place of the rows.
  */
 export interface ReadAgain {
-  /** Returns once the server knows. It runs on the write pool. */
+  /** Waits until the server knows the place of the tenant's rows. Runs on the write pool. */
   readonly waitForRebalance: PreparedQuery<{ readonly tenant: string }, unknown>
-  /** Whether the rows of a read say that there is no such object. */
+  /** Returns whether the rows of a read mean that the object does not exist. */
   readonly isMissing: (rows: readonly object[]) => boolean
 }
 
 type SerializeRead = <Rows>(tenant: string, read: () => Promise<Rows>) => Promise<Rows>
 
 /**
- * Serializes repeated reads by tenant. Reads that wait for a long move then leave connections to others: they have
- * no more of them than batches. A read that would have to wait for 5 s fails with NoConnectionError.
+ * Serializes repeated reads by tenant. Otherwise reads that wait for a long move would occupy all connections. They now use at
+ * most as many connections as a group commit has batches. A read that would wait for 5 s fails with NoConnectionError.
  */
 function serializeByTenant(): SerializeRead {
   const group = createGroupCommit<{ readonly tenant: string; readonly read: () => Promise<unknown> }, unknown>({
@@ -270,13 +269,13 @@ function serializeByTenant(): SerializeRead {
     sizeMax: 1,
     tooMany: () => new NoConnectionError('too many reads wait for the end of a move'),
   })
-  // The result of an item is the result of its own read.
+  // The result of each item is the result of its own read.
   return <Rows>(tenant: string, read: () => Promise<Rows>) => group.add({ tenant, read }) as Promise<Rows>
 }
 
-/** Makes the spans of queries. A span has the name of its query, never its values. */
+/** Creates the spans of queries. A span contains the name of its query, but never values. */
 export interface QuerySpans {
-  /** Runs a query inside a span; outside a traced request without a span. */
+  /** Runs a query inside a span. Outside a traced request, runs it without a span. */
   readonly within: <T>(name: string, run: () => Promise<T>) => Promise<T>
   /** Records the span of a query that has just ended. @param durationMs how long the query took */
   readonly record: (name: string, durationMs: number, failed: boolean) => void
@@ -284,7 +283,7 @@ export interface QuerySpans {
 
 /**
  * Loads the instrumentation that creates the spans of queries.
- * @returns undefined where requests are not traced: then the library, which has 50 files, is not loaded
+ * @returns `undefined` if requests are not traced. The library with its 50 files is then not loaded
  */
 export async function loadQuerySpans({
   tracingEnabled,
@@ -310,7 +309,8 @@ export async function loadQuerySpans({
     within: <T>(name: string, run: () => Promise<T>): Promise<T> =>
       trace.getActiveSpan() === undefined ? run() : runInSpan(name, run),
     record: (name: string, durationMs: number, failed: boolean): void => {
-      // OpenTelemetry accepts times of this clock. They are exact to microseconds and do not jump with the wall clock.
+      // OpenTelemetry accepts times of this clock. They are exact to microseconds, and changes of the system clock do not affect
+      // them.
       const endMs = performance.now()
       const span = tracer.startSpan(name, { ...options, startTime: endMs - durationMs })
       if (failed) span.setStatus({ code: SpanStatusCode.ERROR })

@@ -1,63 +1,63 @@
 import type { Compilable, Kysely, QueryExecutorProvider, RawBuilder } from 'kysely'
 
-/** A query that is built and compiled once, and then runs by name with any values. */
+/** A query that is built and compiled once, and then runs by name with other values. */
 export interface PreparedQuery<Input, Row> {
-  /** Name of the prepared statement, unique in the service. */
+  /** The name of the prepared statement, unique in the service. */
   readonly name: string
-  /** Builds the query for the tables of any service. `prepare` gives the builder those that it states. */
+  /** Builds the query for the tables of any service. `prepare` passes a builder with its caller's tables. */
   readonly build: (input: Input, db: QueryExecutorProvider) => Compilable<Row> | RawBuilder<Row>
-  /** Another form of the query for some inputs, with its own name. Undefined: this query. */
+  /** Returns another form of the query for some inputs, with its own name. Returns `undefined` to run this query. */
   readonly variantFor?: (input: Input) => PreparedQuery<Input, Row> | undefined
-  /** Whether it runs on the coordinator of a cluster, because other servers do not have the tables that it needs. */
+  /** `true` if the query must run on the coordinator of a cluster, because other servers lack the tables that it needs. */
   readonly onCoordinator?: true
-  /** The form of the query for a distributed database. Undefined: this query. */
+  /** The form of the query for a distributed database. `undefined` if this query is used there too. */
   readonly distributed?: DistributedForm<Input, Row>
 }
 
 /**
- * Finds the tenant of an object of a distributed database, by a name of the object. Empty when it has no tenant: functions of a
- * distributed database are always called with a tenant (decision 36).
+ * Finds the tenant of an object in a distributed database by a name of the object. Resolves to an empty text if the object has no
+ * tenant, because functions of a distributed database are always called with a tenant (decision 36).
  */
 export type FindTenant = (name: string) => Promise<string>
 
-/** An input with the tenant, which the pools add where the database is distributed. Absent, and so NULL, elsewhere. */
+/** An input with the tenant, which the pools add in a distributed database. In other databases it is absent, and so NULL. */
 export type WithTenant<Input> = Input & { readonly tenant?: string }
 
-/** A query of a distributed database, which names the tenant of all rows in `p.tenant`. */
+/** A query for a distributed database. `p.tenant` is the tenant of all its rows. */
 export interface DistributedForm<Input, Row> {
   readonly query: Omit<PreparedQuery<Input, Row>, 'variantFor' | 'distributed'>
   readonly tenantOf: (input: Input, find: FindTenant) => string | Promise<string>
 }
 
 /**
- * Declares a prepared query. `build` runs once, with a stand-in for each member of the input. Use the members only as values
- * (`where('id', '=', p.id)`, `${p.amount}`), never in conditions. `variantFor` is for conditions.
+ * Declares a prepared query. `build` runs once, with a placeholder for each member of the input. Use the members only as values
+ * (`where('id', '=', p.id)`, `${p.amount}`), never in TypeScript conditions. Use `variantFor` for conditions.
  */
 export function prepare<Input extends object, Row, Tables = unknown>(
   name: string,
   build: (input: Input, db: Kysely<Tables>) => Compilable<Row> | RawBuilder<Row>,
 ): PreparedQuery<Input, Row> {
-  // Tests of each service compare its tables with those that its `database.ts` states.
+  // The cast is safe, because tests of each service compare its tables with the types in its `database.ts`.
   return { name, build: (input, db) => build(input, db as Kysely<Tables>) }
 }
 
 /**
  * Adds the form for a distributed database to a query.
- * @param build the query with the tenant. By default it is the same query, whose `p.tenant` is null on other databases
+ * @param build the query with the tenant. By default it is the same query, whose `p.tenant` is NULL in other databases
  */
 export function routeByTenant<Input extends object, Row>(
   query: PreparedQuery<Input, Row>,
   tenantOf: DistributedForm<Input, Row>['tenantOf'],
   build?: (input: WithTenant<Input>) => RawBuilder<Row>,
 ): PreparedQuery<Input, Row> {
-  // The name distinguishes the variants on a connection that runs both, before and after the database is distributed.
+  // The forms need different names, because a connection may run both: one before and one after the database is distributed.
   const form = build ? prepare<Input, Row>(`${query.name}_by_tenant`, build) : query
   return { ...query, distributed: { query: form, tenantOf: tenantOf } }
 }
 
 /**
- * As `prepare`, for a query that runs on the coordinator of a cluster: it calls a function, or uses a table,
- * that other servers do not have.
+ * Declares a prepared query like `prepare`, for the coordinator of a cluster. Such a query needs a function or a table that other
+ * servers lack.
  */
 export function prepareOnCoordinator<Input extends object, Row, Tables = unknown>(
   name: string,
@@ -69,11 +69,11 @@ export function prepareOnCoordinator<Input extends object, Row, Tables = unknown
 export interface CompiledPreparedQuery {
   readonly name: string
   readonly text: string
-  /** The values of the parameters, in order, from an input of the query. */
+  /** Returns the values of the parameters, in order, for an input of the query. */
   readonly values: (input: object) => unknown[]
 }
 
-/** Compiles a prepared query with the plugins of `db`, which add the schema and the prefix. It runs nothing. */
+/** Compiles a prepared query with the plugins of `db`, which add the schema and the prefix. Does not run it. */
 export function compilePrepared<Input extends object, Row, Tables>(
   query: PreparedQuery<Input, Row>,
   db: Kysely<Tables>,
@@ -89,7 +89,7 @@ export function compilePrepared<Input extends object, Row, Tables>(
   }
 }
 
-/** Stands for a member of the input while the query is compiled, or for one column of a member that holds rows. */
+/** A placeholder for a member of the input during compilation, or for one column of a member that contains rows. */
 class StandIn {
   readonly #member: PropertyKey
   readonly #column: string | undefined
@@ -114,7 +114,7 @@ function standIns<Input extends object>(): Input {
   return new Proxy({} as Input, { get: (_target, key) => new StandIn(key) })
 }
 
-/** The parameter for one column of rows: the values, or a stand-in while a query is compiled. */
+/** Returns the parameter for one column of rows: the values, or a placeholder during compilation. */
 export function columnOf(rows: readonly object[], column: string): unknown {
   return rows instanceof StandIn ? rows.ofColumn(column) : valuesOf(rows, column)
 }

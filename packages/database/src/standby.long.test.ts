@@ -17,7 +17,7 @@ const readOwner = prepare('read_owner', () => sql<{ name: string }>`SELECT name 
 const PRIMARY = { name: 'primary' }
 const STANDBY = { name: 'standby' }
 
-/** Two databases with one row each that names its server, so that an answer shows which server gave it. */
+/** Two databases that each contain one row with the name of the server. So an answer shows which server gave it. */
 let primary: TemporaryDatabase
 let standby: TemporaryDatabase
 

@@ -2,18 +2,17 @@ import type { Rows, Statement } from './driver/statement-query.ts'
 import { isStatementTimeout } from './unavailable.ts'
 
 export interface StandbyConfig {
-  /** `postgres://…` */
   readonly url: string
-  /** A standby that is further behind serves no reads. */
+  /** The lag in milliseconds above which a standby serves no reads. */
   readonly lagMsMax: number
-  /** Called after the first check, and whenever the standby begins or stops to serve reads. */
+  /** Called after the first check, and when the standby starts or stops serving reads. */
   readonly onChange: (isUsed: boolean, lagMs: number | undefined) => void
 }
 
 export interface StandbyState {
-  /** How far the standby is behind; undefined: not known yet. */
+  /** The lag of the standby in milliseconds. `undefined` if it is not known yet. */
   readonly lagMs: number | undefined
-  /** Reads that may lag behind, by the server that has served them. */
+  /** The number of reads that tolerate lag, by the server that served them. */
   readonly reads: { readonly standby: number; readonly primary: number }
 }
 
@@ -21,26 +20,26 @@ type Ask = (statement: Statement) => Promise<Rows>
 
 const CHECK_MS = 1_000
 const PRIMARY_POSITION = position('pg_current_wal_lsn()')
-/** A standby that was promoted to primary has replayed the whole log. */
+/** A standby that was promoted to primary has replayed its whole log, so its own position is used. */
 const STANDBY_POSITION = position(
   'CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_lsn() END',
 )
 
 export interface Standby {
-  /** Runs the read on the standby if it keeps up, otherwise, or when the standby fails, on the primary. */
+  /** Runs the read on the standby if its lag is small enough. Otherwise, or if the standby fails, runs the read on the primary */
   readonly choose: <T>(onStandby: () => Promise<T>, onPrimary: () => Promise<T>) => Promise<T>
   readonly state: () => StandbyState
   readonly close: () => void
 }
 
-/** Chooses primary or standby for each read that tolerates lag. It asks both servers for their positions once a second. */
+/** Chooses primary or standby for each read that tolerates lag. Queries both log positions once a second. */
 export function watchStandby(config: StandbyConfig, askPrimary: Ask, askStandby: Ask): Standby {
   const lag = trackReplicationLag()
   const reads = { standby: 0, primary: 0 }
   let wasUsed: boolean | undefined
   const isUsed = () => (lag.lagMs(performance.now()) ?? Number.POSITIVE_INFINITY) <= config.lagMsMax
   const check = async () => {
-    // A server that does not answer makes the lag grow.
+    // Ignore the error. The lag grows while a server does not answer.
     await compare(lag, askPrimary, askStandby).catch(() => {})
     const isNow = isUsed()
     if (isNow === wasUsed) return
@@ -49,7 +48,7 @@ export function watchStandby(config: StandbyConfig, askPrimary: Ask, askStandby:
   }
   let isChecking = false
   const checkAlone = async () => {
-    // Without this, checks of a server that does not answer would pile up.
+    // Run only one check at a time. Otherwise checks of a server that does not answer would accumulate.
     if (isChecking) return
     isChecking = true
     await check()
@@ -65,7 +64,8 @@ export function watchStandby(config: StandbyConfig, askPrimary: Ask, askStandby:
           reads.standby += 1
           return found
         } catch (error) {
-          // The standby may be unavailable, or lack a column that a migration has just added. A timeout would repeat on the primary.
+          // The standby may be unavailable or lack a column that a migration has just added. A timeout would repeat on the
+          // primary.
           if (isStatementTimeout(error)) throw error
         }
       }
@@ -82,7 +82,7 @@ async function compare(lag: ReplicationLag, askPrimary: Ask, askStandby: Ask): P
   const primary = readPosition(await askPrimary(PRIMARY_POSITION))
   lag.rememberPrimary(primary.position, nowMs)
   const standby = readPosition(await askStandby(STANDBY_POSITION))
-  // Positions of different clusters cannot be compared.
+  // Log positions of different clusters cannot be compared.
   if (standby.system !== primary.system) throw new Error('the standby belongs to another cluster than the primary')
   lag.rememberStandby(standby.position)
 }
@@ -93,7 +93,7 @@ function position(expression: string): Statement {
   return { name: '', text, values: [] }
 }
 
-/** The identifier of the cluster, which a standby shares with its primary, and the position in its log. */
+/** Reads the identifier of the cluster and the position in its log. A standby has the same identifier as its primary. */
 function readPosition([row]: Rows): { readonly system: bigint; readonly position: bigint } {
   const { system, position: value } = row ?? {}
   if (typeof system !== 'bigint' || typeof value !== 'bigint') throw new Error('a server has returned no position')
@@ -101,22 +101,21 @@ function readPosition([row]: Rows): { readonly system: bigint; readonly position
 }
 
 interface ReplicationLag {
-  /** @param position bytes of the write-ahead log. @param atMs when the primary was asked, on a monotonic clock */
+  /** @param position in the primary's log, in bytes @param atMs when the primary was queried, on a monotonic clock */
   readonly rememberPrimary: (position: bigint, atMs: number) => void
-  /** Call it after `rememberPrimary`. @param position up to where the standby has replayed the log */
+  /** Must be called after `rememberPrimary`. @param position the position up to which the standby has replayed the log */
   readonly rememberStandby: (position: bigint) => void
-  /** The standby has everything that was committed before so many milliseconds. Undefined: not known yet. */
+  /** The lag in milliseconds: the standby has all older commits. `undefined` if the lag is not known yet. */
   readonly lagMs: (nowMs: number) => number | undefined
 }
 
-/** Positions of the primary that are kept. With one position a second, a lag of more than ten minutes is not measured exactly. */
+/** The number of positions of the primary to keep. With one position per second, a lag of more than ten minutes is not exact. */
 const SAMPLES_MAX = 600
 
 /**
- * Returns a function that measures the lag of a standby. The standby is as new as the latest known position of
- * the primary that it has replayed. Its own clocks do not help: while a primary writes nothing, the time of
- * the last replayed commit grows old, and a standby that has lost its primary is up to date with all that it
- * has received.
+ * Creates a meter for the lag of a standby. The standby is as current as the newest known position of the primary that it has
+ * replayed. The standby's own timestamps cannot be used. While a primary writes nothing, the time of the last replayed commit
+ * grows old. And a standby that has lost its primary reports that it has replayed everything it received.
  */
 export function trackReplicationLag(): ReplicationLag {
   let samples: { readonly position: bigint; readonly atMs: number }[] = []

@@ -2,7 +2,7 @@ import { DatabaseError } from 'pg'
 import { describe, expect, it } from 'vitest'
 import { isDatabaseUnavailable, isLostConflict } from './unavailable.ts'
 
-/** An error of a server. Citus gives what it says of other servers no code of its own. */
+/** Returns an error of a server. Citus has no error code for messages about other servers. */
 function ofCitus(message: string, code = 'XX000'): DatabaseError {
   const error = new DatabaseError(message, message.length, 'error')
   error.code = code
@@ -15,7 +15,7 @@ describe('an error of Citus without a code', () => {
     'connection not open',
     'failure on connection marked as essential: 10.0.0.2:5432',
     'could not receive data from server: Connection reset by peer',
-    // The server itself was killed while it waited for another.
+    // The server was killed while it waited for another server.
     'postmaster was shut down, exiting',
   ])('counts as a server that is away, whose commit may be done: %s', (words) => {
     expect([isDatabaseUnavailable(ofCitus(words)), isLostConflict(ofCitus(words))]).toEqual([true, false])

@@ -1,13 +1,13 @@
 import { DatabaseError } from 'pg'
 
-/** The read pool has no open connection: its server is unavailable. A client gets the answer for an unavailable service. */
+/** The read pool has no open connection, because its server is unavailable. A client gets a 503. */
 export class NoConnectionError extends Error {
   override readonly name = 'NoConnectionError'
 }
 
 /**
- * Rows are moving to other servers. Nothing may be written, and a read may fail. A client gets the answer for
- * an unavailable service.
+ * A rebalance is moving rows to other servers. All writes are refused, and a read may fail. A client gets the answer for an
+ * unavailable service.
  */
 export class RebalancingError extends Error {
   override readonly name = 'RebalancingError'
@@ -24,26 +24,26 @@ const NETWORK_CODES: ReadonlySet<string> = new Set([
   'ENETUNREACH',
   'ENOENT',
 ])
-// pg reports these as plain errors, without a code.
+// `pg` reports these as plain errors without a code.
 const CONNECTION_TEXTS =
   /connection terminated|connection error|timeout exceeded when trying to connect|connection ended|client was closed|query read timeout|pool after calling end/i
-// Class 08 (connection), 53 (resources), 57 (shutdown, and 57014: a statement timeout), 40 (all repeats are used up).
+// Classes 08 (connection), 53 (resources), 57 (shutdown; 57014: statement timeout); 40001, 40P01, 25006 after all retries.
 const SERVER_CLASSES = /^(08|53|57)|^(40001|40P01|25006)$/
 
-/** Citus has no code of its own for messages about its tables and about other servers: they have XX000. */
+/** Citus uses the code XX000 for messages about its tables and about other servers. */
 const CITUS_CODE = 'XX000'
-// A part of a table has gone since a statement was planned: Citus has split or moved it. Nothing was written.
-// STALE_PART is the message of Citus. DROPPED_PART is that of the server that had the part: its table, whose name ends with the
-// number of the part, is gone.
+// A part of a table has disappeared since a statement was planned, because Citus has split or moved it. Nothing was written.
+// STALE_PART is the message of Citus. DROPPED_PART is the message of the server that had the part: the table of the part is gone.
+// The name of that table ends with the number of the part.
 const STALE_PART = /^could not find valid entry for (shard|citus table) /i
 const NO_TABLE_CODE = '42P01'
 const DROPPED_PART = /^relation "[^"]+_\d+" does not exist$/
-// The messages about a lost server: libpq writes them on the coordinator when a server was lost during a statement, and Citus writes
-// them on a server that is killed while it waits for another server. Whether a commit was done there is unknown.
+// The messages about a lost server. libpq writes them on the coordinator after a server was lost during a statement. Citus writes
+// them on a server that is killed while it waits for another. Whether the lost server has committed is unknown.
 const LOST_SERVER =
   /^postmaster was shut down|server closed the connection unexpectedly|connection not open|invalid socket|no connection to the server|could not (receive|send) data (from|to) server|failure on connection marked as essential/i
 
-/** Whether the database is unreachable, overloaded or restarting, so that the same request may succeed later. */
+/** Returns whether the database is unreachable, overloaded or restarting. The same request may then succeed later. */
 export function isDatabaseUnavailable(error: unknown): boolean {
   if (error instanceof NoConnectionError || error instanceof RebalancingError) return true
   if (error instanceof DatabaseError)
@@ -54,34 +54,34 @@ export function isDatabaseUnavailable(error: unknown): boolean {
   return CONNECTION_TEXTS.test(error.message)
 }
 
-/** Whether rows are moving to other servers. What was refused may succeed once they have moved. */
+/** Returns whether a rebalance is moving rows. The refused statement may succeed after the rebalance. */
 export function isRebalancingError(error: unknown): error is RebalancingError {
   return error instanceof RebalancingError
 }
 
-/** Whether a lock was not available within `lock_timeout` (55P03). */
+/** Returns whether a lock was not available within `lock_timeout` (55P03). */
 export function isLockTimeout(error: unknown): boolean {
   return error instanceof DatabaseError && error.code === '55P03'
 }
 
-/** Whether a statement was not run because an earlier one of its transaction has failed (25P02). */
+/** Returns whether a statement was not run because an earlier statement of its transaction has failed (25P02). */
 export function isInFailedTransaction(error: unknown): boolean {
   return error instanceof DatabaseError && error.code === '25P02'
 }
 
-/** Whether a transaction was ended because of a deadlock (40P01). It may succeed when it is repeated. */
+/** Whether PostgreSQL rolled back a transaction because of a deadlock (40P01). The transaction may succeed if it is repeated. */
 export function isDeadlock(error: unknown): boolean {
   return error instanceof DatabaseError && error.code === '40P01'
 }
 
-/** Whether the server refused a statement and so wrote nothing. Only then may the work be tried in another way. */
+/** Returns whether the server refused a statement and wrote nothing. Only in this case may the work be tried in another way. */
 export function isRefusedStatement(error: unknown): boolean {
   return error instanceof DatabaseError && !isDatabaseUnavailable(error)
 }
 
 /**
- * Whether a statement lost a conflict (serialization failure, deadlock, a part of a table that Citus has moved meanwhile), wrote
- * nothing, and may succeed when it is repeated.
+ * Returns whether a statement lost a conflict: a serialization failure, a deadlock, or a part of a table that Citus has moved at
+ * the same time. The statement wrote nothing and may succeed if it is repeated.
  */
 export function isLostConflict(error: unknown): boolean {
   return error instanceof DatabaseError && (error.code === '40001' || error.code === '40P01' || isStalePart(error))
@@ -95,17 +95,17 @@ function isLostServer({ code, message }: DatabaseError): boolean {
   return code === CITUS_CODE && LOST_SERVER.test(message)
 }
 
-/** Whether the server ended a statement, for any reason. Nothing follows from this for statements about other rows. */
+/** Returns whether the server ended a statement, for any reason. This says nothing about statements for other rows. */
 export function isEndedStatement(error: unknown): error is Error {
   return error instanceof DatabaseError
 }
 
-/** Whether a value or a constraint made a statement fail (classes 22 and 23). With the same values it never succeeds. */
+/** Whether a statement failed because of a value or a constraint (classes 22 and 23). It fails again with the same values. */
 export function isRefusedValue(error: unknown): boolean {
   return error instanceof DatabaseError && /^2[23]/.test(error.code ?? '')
 }
 
-/** Whether a statement took too long (57014). */
+/** Returns whether a statement exceeded its timeout (57014). */
 export function isStatementTimeout(error: unknown): boolean {
   return error instanceof DatabaseError && error.code === '57014'
 }

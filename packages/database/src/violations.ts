@@ -5,15 +5,15 @@ const DEPENDENT_OBJECTS_STILL_EXIST = '2BP01'
 const VIOLATIONS: ReadonlySet<string> = new Set(['23503', '23505', '23514', '23P01'])
 
 /**
- * The name of the constraint that an error reports as violated, as the migration wrote it: without the prefix of DB_NAMESPACE,
- * and without `_<digits>` at its end, which a sharded database adds. Undefined for other errors.
+ * Returns the name of the violated constraint that an error reports, as the migration wrote it. The prefix of `DB_NAMESPACE` is
+ * removed, and so is the suffix `_<digits>`, which a sharded database adds. Returns `undefined` for other errors.
  */
 export function violatedConstraint(error: unknown, names: Names): string | undefined {
   const constraint = reportedConstraint(error)
   return constraint?.startsWith(names.prefix) ? constraint.slice(names.prefix.length) : constraint
 }
 
-/** Whether an error reports one of these constraints as violated. With the prefix, a name may be too long for PostgreSQL. */
+/** Whether an error reports one of these constraints as violated. Shortens prefixed names as PostgreSQL does. */
 export function violates(
   error: unknown,
   { prefix }: Pick<Names, 'prefix'>,
@@ -23,7 +23,7 @@ export function violates(
   return constraints.some((name) => localName(prefix, name) === constraint)
 }
 
-/** The codes of PostgreSQL for failures of SQL that belongs to another program in the database. */
+/** The report of PostgreSQL about a failure of SQL that belongs to another program in the database. */
 export interface ApplicationReport {
   readonly code: string
   readonly message: string
@@ -31,12 +31,12 @@ export interface ApplicationReport {
   readonly hint: string | undefined
 }
 
-/** 23xxx: a constraint. P0001: RAISE EXCEPTION without a code of its own. PTnnn: RAISE with a status of HTTP. */
+/** 23xxx: a constraint. P0001: `RAISE EXCEPTION` without its own code. PTnnn: `RAISE` with an HTTP status. */
 const RAISED = /^(?:23\d{3}|P0001|PT[45]\d\d)$/
 
 /**
- * The report of a trigger or a constraint of the application that refuses a statement. Undefined for other errors, and for those of
- * the service's own tables.
+ * Returns the report of a trigger or constraint of the application that refuses a statement. Returns `undefined` for other errors
+ * and for errors of the service's own tables.
  */
 export function reportOfApplication(error: unknown, { schema }: Pick<Names, 'schema'>): ApplicationReport | undefined {
   if (!(error instanceof pg.DatabaseError) || !RAISED.test(error.code ?? '')) return undefined
@@ -45,8 +45,8 @@ export function reportOfApplication(error: unknown, { schema }: Pick<Names, 'sch
 }
 
 /**
- * Returns the objects because of which PostgreSQL has refused to drop something.
- * @returns a line such as `view public.tokens depends on table auth.refresh_tokens` for each; sorted; empty for another error
+ * Returns the objects that depend on an object and because of which PostgreSQL has refused to drop it.
+ * @returns sorted lines such as `view public.tokens depends on table auth.refresh_tokens`, or no lines for another error
  */
 export function readDependents(error: unknown): readonly string[] {
   const reason = error instanceof Error && error.cause !== undefined ? error.cause : error

@@ -4,15 +4,15 @@ import { NO_LIMITS, underSettings } from './driver/session-settings.ts'
 
 interface WaitOptions {
   readonly timeoutMs: number
-  /** Called at the first failure, so that the operator sees the cause at once. */
+  /** Called at the first failure, so that the operator sees the cause immediately. */
   readonly onWaiting: (error: Error) => void
 }
 
 const RETRY_MS = 500
-/** Wrong credentials, a missing database and missing rights (classes 28, 3D and 42): waiting does not help. */
+/** Wrong credentials, a missing database and missing rights (classes 28, 3D and 42). Waiting does not help with these errors. */
 const FINAL = /^(28|3D|42)/
 
-/** Asks until the server answers. @throws the last error, when the time is over or waiting cannot help */
+/** Retries until the server answers. @throws the last error if the time is over or waiting cannot help */
 export async function waitForDatabase<T>(ask: () => Promise<T>, { timeoutMs, onWaiting }: WaitOptions): Promise<T> {
   const deadlineMs = performance.now() + timeoutMs
   for (let attempt = 0; ; attempt++) {
@@ -28,14 +28,14 @@ export async function waitForDatabase<T>(ask: () => Promise<T>, { timeoutMs, onW
   }
 }
 
-/** Opens a connection and closes it. @throws Error when the database does not answer */
+/** Opens a connection and closes it. @throws Error if the database does not answer */
 export function connectOnce(url: string): Promise<void> {
   return tryOnce(url, async () => {})
 }
 
-/** Changes to a role once. @throws pg.DatabaseError when the user of the connection may not take the role */
+/** Switches to a role once. @throws pg.DatabaseError if the user of the connection may not switch to the role */
 export function takeRoleOnce(url: string, role: string): Promise<void> {
-  // In a transaction: behind a pooler the role must not stay with the connection.
+  // Use a transaction. Behind a pooler, the role must not stay with the connection.
   return tryOnce(url, (client) => client.query(`BEGIN; SET LOCAL ROLE ${client.escapeIdentifier(role)}; ROLLBACK`))
 }
 
@@ -54,9 +54,9 @@ async function tryOnce(url: string, use: (client: pg.Client) => Promise<unknown>
 const PROBE_MS = 86_399_999
 
 /**
- * Whether a session keeps the settings that it is opened with. A pooler in transaction mode refuses them, or drops them where it
- * is configured to. In the second case statements would run without role and limits, and without an error.
- * @throws Error when the database does not answer
+ * Returns whether a session keeps the settings that it is opened with. A pooler in transaction mode refuses the settings, or
+ * drops them if it is configured to. In the second case statements would run without role and limits, and without an error.
+ * @throws Error if the database does not answer
  */
 export async function keepsSettings(url: string): Promise<boolean> {
   const under = underSettings({ ...NO_LIMITS, lock_timeout: PROBE_MS }, { url, hasSession: true })
@@ -74,17 +74,17 @@ export async function keepsSettings(url: string): Promise<boolean> {
   }
 }
 
-/** Identifies a database whatever address leads to it: the identifier of the cluster, and the oid of the database. */
+/** Identifies a database, independent of its address: the identifier of the cluster and the oid of the database. */
 const IDENTITY_QUERY = `
   SELECT pg_catalog.format('%s/%s', system_identifier, (SELECT oid FROM pg_database WHERE datname = current_database())) AS identity
   FROM pg_control_system()`
 
-/** Errors where the administrator of PostgreSQL hides the identifier: databases cannot be compared then. */
+/** The errors if the administrator of PostgreSQL hides the identifier. Databases cannot be compared in this case. */
 const HIDDEN = /^(42501|42883)$/
 
 /**
- * Whether two addresses lead to one database. True also where PostgreSQL hides its identifier.
- * @throws Error when one of them does not answer
+ * Returns whether two URLs lead to the same database. Also returns `true` if PostgreSQL hides its identifier.
+ * @throws Error if one of the databases does not answer
  */
 export async function isSameDatabase(url: string, other: string): Promise<boolean> {
   const [one, two] = await Promise.all([readIdentity(url), readIdentity(other)])

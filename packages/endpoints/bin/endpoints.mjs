@@ -1,5 +1,4 @@
-#!/usr/bin/env node
-// Installed from npm there is a build; in a checkout the sources run as they are.
+// The npm package contains a build. In a checkout the sources run directly.
 import { existsSync } from 'node:fs'
 
 const build = new URL('../dist/main.js', import.meta.url)

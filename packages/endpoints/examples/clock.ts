@@ -1,8 +1,8 @@
-// A Worker: no files, no Node.js, just a fetch handler. `npx wrangler dev examples/clock.ts`, or here
-// `npx endpoints --app examples/clock.ts --interface fetch`; then `curl -N localhost:8000/ticks/3`.
+// A Worker that has no files and no Node.js, only a fetch handler. Run `npx wrangler dev examples/clock.ts`, or in this folder
+// `npx endpoints --app examples/clock.ts --interface fetch`. Then run `curl -N localhost:8000/ticks/3`.
 import { Application, type Args, accepts, Controller, noHttpCache, p } from '@trestle/endpoints'
 
-/** `/`: the time, as JSON or as a page. */
+/** `/`: answers the time, as JSON or as a page. */
 export class Default extends Controller {
   static override use = [noHttpCache()]
 
@@ -14,7 +14,7 @@ export class Default extends Controller {
   }
 }
 
-/** `/ticks/3`: that many server-sent events. The stream ends when the client goes away. */
+/** `/ticks/3`: sends this number of server-sent events. The stream ends when the client disconnects. */
 export class Ticks extends Controller {
   static GET = accepts({ path: [p.int({ min: 1, max: 3_600 }).default(10)], type: 'text/event-stream' })
   async *GET(...[count]: Args<typeof Ticks.GET>) {
@@ -25,7 +25,7 @@ export class Ticks extends Controller {
   }
 }
 
-/** `/robots.txt`: an extension in a name is one in the URL, and a media type. */
+/** `/robots.txt`: `_txt` in a class name becomes an extension in the URL, and sets the media type. */
 export class Robots_txt extends Controller {
   GET() {
     return 'User-agent: *\nAllow: /\n'

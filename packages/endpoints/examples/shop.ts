@@ -1,5 +1,5 @@
-// A Fastify application with controllers below /api: `node examples/shop.ts`, then
-// `curl localhost:3000/api/stock -H 'Authorization: Bearer clerk-token'`.
+// A Fastify application with controllers below `/api`. Run `node examples/shop.ts`, then `curl localhost:3000/api/stock -H
+// 'Authorization: Bearer clerk-token'`.
 import { createHash, timingSafeEqual } from 'node:crypto'
 import {
   Application,
@@ -18,13 +18,13 @@ import { z } from 'zod'
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
 
-/** The tokens by their digests, with what they may do. A real one would ask a database. */
+/** The identities by the digests of their tokens. A real program would query a database. */
 const tokens = new Map([
   [digest('clerk-token').toString('hex'), { name: 'clerk', scopes: ['read'] }],
   [digest('owner-token').toString('hex'), { name: 'owner', scopes: ['read', 'write'] }],
 ])
 
-/** Compares digests in constant time, so that the duration does not reveal how much of a token was right. */
+/** Compares digests in constant time, so that the duration does not reveal how much of a token was correct. */
 const signedIn = authBearer((token) => {
   const given = digest(token)
   for (const [known, identity] of tokens) if (timingSafeEqual(Buffer.from(known, 'hex'), given)) return identity
@@ -70,7 +70,7 @@ const app = new Application({
   servers: [{ url: '/api' }],
 })
 
-/** Mounts the application below `/api` of a Fastify server that also has routes of its own. */
+/** Mounts the application below `/api` of a Fastify server that also has its own routes. */
 export async function buildServer(options: { readonly logger?: boolean } = {}): Promise<FastifyInstance> {
   const fastify = Fastify({ ...fastifyOptions(app), ...options })
   await fastify.register(app.fastify, { prefix: '/api' })

@@ -1,5 +1,5 @@
-// `pack` removes from package.json what only the workspace can use, before `npm pack`. `restore` puts the
-// whole file back after it.
+// `pack` removes the parts of `package.json` that only the workspace can use. It runs before `npm pack`. `restore` runs
+// afterwards and restores the original file.
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
@@ -15,8 +15,8 @@ const Manifest = z.looseObject({
 })
 
 /**
- * The manifest as strangers get it. Node.js runs no TypeScript of packages, so the exports of sources would only throw;
- * versions of development dependencies stand in a catalog that strangers do not have.
+ * Returns the manifest for npm users. Node.js does not run TypeScript of packages, so the exports of source files would only
+ * throw. The versions of development dependencies are in a catalog, which npm users do not have.
  */
 function published(text: string): string {
   const { exports, devDependencies: _, scripts: __, ...rest } = Manifest.parse(JSON.parse(text))
@@ -26,7 +26,7 @@ function published(text: string): string {
 }
 
 if (process.argv[2] === 'pack') {
-  // A run that was cut off leaves the whole manifest in the kept file, and a shortened one in its place.
+  // If an earlier run was interrupted, the kept file contains the original manifest. Restore it first.
   if (existsSync(kept)) renameSync(kept, manifest)
   const text = readFileSync(manifest, 'utf8')
   writeFileSync(kept, text)

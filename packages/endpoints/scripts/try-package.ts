@@ -1,5 +1,5 @@
-// Installs the packed package as a stranger would and tries it: `pnpm --filter @trestle/endpoints try-package`.
-// Needs the npm registry. Each case is a folder of its own with nothing but the tarball in it.
+// Installs the packed package as a user would and tries it: `pnpm --filter @trestle/endpoints try-package`. Needs the npm
+// registry. Each case has its own folder that contains only the tarball.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -20,7 +20,7 @@ import { runtimes, tryRuntime } from './try-runtime.ts'
 
 const root = join(import.meta.dirname, '..')
 
-/** Uses what has types, so that a compiler which trusts nothing reads all of them. */
+/** Code that uses all exported types, so that a strict compiler reads all of them. */
 const typed = `import { type Args, accepts, Application, Controller, fastifyOptions, p } from "@trestle/endpoints";
 import { z } from "zod";
 interface Deps { readonly word: string }
@@ -68,7 +68,7 @@ async function tryQuickStart(tarball: string, version: string, language: 'ts' | 
   expectEqual(run(cwd, 'node', ['fetch.mjs'], path).trim(), `v${version} "Foo handler"`)
 }
 
-/** Types in a project that checks the libraries too, without Fastify. */
+/** Compiles the types in a strict project that also checks libraries, without Fastify. */
 function tryTypes(tarball: string): void {
   const compilerOptions = { strict: true, exactOptionalPropertyTypes: true, skipLibCheck: false, noEmit: true }
   const modern = { module: 'nodenext', target: 'es2022', lib: ['es2023'], types: ['node'], erasableSyntaxOnly: true }
@@ -81,7 +81,7 @@ function tryTypes(tarball: string): void {
   run(cwd, join(root, '../../node_modules/.bin/tsc'), ['-p', '.'])
 }
 
-/** The quick start and all types by `tsc --strict`, with nothing of Node.js and nothing else said. */
+/** Compiles the quick start and all types with `tsc --strict` only, without the types of Node.js. */
 function tryTypesAlone(tarball: string): void {
   const cwd = folder('types-alone', {
     'typed.ts': typed,
@@ -95,7 +95,7 @@ function tryTypesAlone(tarball: string): void {
 
 const Manifest = z.looseObject({ exports: z.record(z.string(), z.unknown()) })
 
-/** Checks what npm users get: the zod that is not patched, and nothing that cannot be imported or followed. */
+/** Checks the package as npm users get it: it works with the unpatched zod, and all its exports and links can be resolved. */
 function tryContents(tarball: string): string {
   const cwd = folder('contents', { 'package.json': '{"type":"module"}' })
   install(cwd, tarball, 'zod')
@@ -125,7 +125,7 @@ const ask = async (body) => (await app.inject({ method: "POST", path: "/", body 
 console.log(await ask({ title: { length: { toString: 0 } } }), await ask({ title: "a", list: { length: { toString: 0 } } }), await ask({ title: "a" }));
 `
 
-/** A bundle for Cloudflare Workers, served by their own runtime. */
+/** Builds a bundle for Cloudflare Workers and serves it with their runtime. */
 async function tryWorker(tarball: string): Promise<void> {
   const cwd = folder('worker', {
     'worker.ts': worker,

@@ -7,13 +7,13 @@ import { askQuickStart, folder, install, listening, quickStart, quickStartInJava
 const SAVES = 20
 const PATIENCE_MS = 20_000
 
-/** A program that runs JavaScript, of a package that holds nothing else. */
+/** A JavaScript runtime from an npm package that contains only this program. */
 export interface Runtime {
   readonly name: string
   readonly package: string
-  /** The program inside of the package. */
+  /** The path of the program in the package. */
   readonly file: string
-  /** The text before the script. */
+  /** The arguments before the script. */
   readonly args: readonly string[]
   readonly language: 'ts' | 'js'
 }
@@ -32,8 +32,8 @@ export const runtimes: readonly Runtime[] = [
 ]
 
 /**
- * The quick start in an empty folder, then twenty saves by rename, of a controller and of what it imports.
- * @throws Error when a program fails or an answer differs
+ * Runs the quick start in an empty folder. Then saves a controller and a file that it imports, twenty times by renaming.
+ * @throws Error if a program fails or an answer differs
  */
 export async function tryRuntime(tarball: string, runtime: Runtime): Promise<string> {
   const { name, args, language } = runtime

@@ -98,7 +98,7 @@ describe('start and end', () => {
       order.push('prepared')
     })
     const answers = [body(app), app.ready().then(() => 'ready')].map((each) => each.then((text) => order.push(text)))
-    // The first request is under way when a second one comes.
+    // The second request comes while the first request is being answered.
     answers.push(body(app).then((text) => order.push(text)))
     release.resolve()
     await Promise.all(answers)

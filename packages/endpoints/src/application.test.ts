@@ -4,10 +4,10 @@ import { emptyTable } from './discovery/build-table.ts'
 import { Listeners } from './events.ts'
 import type { RouteTable } from './routing/table.ts'
 
-/** A table that its warning tells from others. */
+/** Returns a table that can be identified by its warning. */
 const tableOf = (name: string): RouteTable => ({ ...emptyTable, warnings: [name] })
 
-/** A lifecycle whose builds end when the test says so, in the order in which they began. */
+/** Creates a lifecycle whose builds end when the test ends them, in the order in which they began. */
 function watched() {
   const happened: string[] = []
   const log = (error: unknown, message: string) => void happened.push(`${message}: ${error}`)

@@ -23,20 +23,20 @@ import type { RouteTable } from './routing/table.ts'
 
 type Prefixes = NonNullable<ApplicationOptions['controllerPrefix']>
 
-/** Controllers, and the ways to serve them. They are loaded when `ready` is called, or by the first request. */
+/** The controllers, and the ways to serve them. The first call of `ready` or the first request loads the controllers. */
 export class Application<Context = unknown> extends ControllerApplication<Context> {
   readonly #options: ApplicationOptions<Context>
   readonly #core: Core
   readonly #log: Log
   readonly #listeners = new Listeners((error, message) => this.#core.log(error, message))
   readonly #lifecycle: Lifecycle
-  /** Prefixes under which Fastify servers have registered the application. */
+  /** The prefixes under which Fastify servers have registered the application. */
   readonly #mounts = new Set<string>()
 
-  /** @throws Error for options that contradict each other. */
+  /** @throws Error if options contradict each other */
   constructor(given: Prefixes | ApplicationOptions<Context> = {}) {
     const options: ApplicationOptions<Context> = isPrefixes(given) ? { controllerPrefix: given } : given
-    // Without the option, the author of the controllers states no other type than undefined.
+    // Without the option, the context is `undefined`. The author of the controllers must then declare `undefined` as its type.
     super(options.context as Context, options.log ?? consoleLog)
     this.#options = options
     this.#log = neverThrowing(this.log)
@@ -55,22 +55,22 @@ export class Application<Context = unknown> extends ControllerApplication<Contex
   }
 
   /**
-   * Loads the controllers once, and waits for the listeners of `ready`.
-   * @throws Error when a controller cannot be imported or served. Nothing is served then.
+   * Loads the controllers once and waits for the listeners of `ready`.
+   * @throws Error if a controller cannot be imported or served. The application then serves nothing.
    */
   ready(): Promise<this> {
     return this.#lifecycle.ready().then(() => this)
   }
 
   async #build(version: number): Promise<RouteTable> {
-    // Follow imports before the first one, so that a change of any imported file is noticed.
+    // Register the import hook before the first import, so that a change of any imported file is noticed.
     if (version === 0 && this.#options.watch) followImports(() => {})
     const table = buildTable(await loadModules(this.#options, version), this.#core.settings)
     for (const warning of table.warnings) this.#log.warn(warning)
     return table
   }
 
-  /** Answers a request of an interface. Never rejects. It loads the controllers first, also after `close`. */
+  /** Answers a request of an interface. Never rejects. Loads the controllers first if necessary, even after `close`. */
   readonly answer = (incoming: Incoming): Promise<Answer> => {
     if (this.#lifecycle.load === 'serving') return answerRequest(this.#core, incoming)
     return this.ready().then(
@@ -82,31 +82,31 @@ export class Application<Context = unknown> extends ControllerApplication<Contex
     )
   }
 
-  /** For `http.createServer(app.listener)`. */
+  /** The listener for `http.createServer(app.listener)`. */
   readonly listener: NodeListener = async (given, answered) => {
     const [request, response] = asNode(given, answered)
     try {
       sendToNode(response, await this.answer(new NodeIncoming(request, response)), this.#core.settings.writeTimeoutMs)
     } catch (error) {
-      // For example a header that this version of HTTP forbids. Only this request fails, not the server.
+      // An example is a header that this version of HTTP forbids. Only this request fails, not the server.
       response.destroy()
       this.#core.log(error, 'an answer cannot be sent')
     }
   }
 
-  /** The fetch handler of the web standard, for servers that take one: `export default app`. */
+  /** The fetch handler of the web standard, for servers that accept it: `export default app`. */
   readonly fetch = async (request: Request, ...extra: readonly unknown[]): Promise<Response> =>
     toResponse(await this.answer(new FetchIncoming(request, extra)))
 
   /** Returns the fetch handler, for servers that call a factory. */
   readonly factory = (): this['fetch'] => this.fetch
 
-  /** For `fastify.register(app.fastify, { prefix })`. */
+  /** The plugin for `fastify.register(app.fastify, { prefix })`. */
   readonly fastify: FastifyPlugin = fastifyPlugin(this, (prefix) => void this.#mounts.add(prefix))
 
   async inject(request: InjectedRequest): Promise<Response> {
     const incoming = await toIncoming(request)
-    // A listener of `ready` may call this. Waiting for `ready` here would wait for that listener.
+    // A listener of `ready` may call this function. Waiting for `ready` here would then wait for that listener.
     return toResponse(await (this.#isLoaded ? answerRequest(this.#core, incoming) : this.answer(incoming)))
   }
 
@@ -135,22 +135,22 @@ export class Application<Context = unknown> extends ControllerApplication<Contex
     return HAS_CONTROLLERS[this.#lifecycle.load]
   }
 
-  /** Calls `listener` at each event. An error of the listener is logged, and stops nothing. */
+  /** Calls `listener` at each event. An error of the listener is logged and has no other effect. */
   on<E extends keyof ApplicationEvents>(event: E, listener: Listener<E>): this {
     this.#listeners.add(event, listener)
     return this
   }
 
   /**
-   * Ends the watch, with a reload that is under way, and resolves when the listeners of `close` have ended. Servers are closed by
-   * the code that created them. Requests that still come are answered by the controllers as they are.
+   * Stops watching files, including a reload in progress. Resolves when the listeners of `close` have ended. The code that
+   * created servers must close them. The current controllers answer requests that still arrive.
    */
   close(): Promise<void> {
     return this.#lifecycle.close()
   }
 }
 
-/** In which states requests can be answered and routes listed. Listeners of the first `ready` may do so before others. */
+/** Whether requests can be answered, by load state. In `preparing`, only listeners of the first `ready` send requests. */
 const HAS_CONTROLLERS: Readonly<Record<LoadState, boolean>> = {
   new: false,
   loading: false,
@@ -159,7 +159,7 @@ const HAS_CONTROLLERS: Readonly<Record<LoadState, boolean>> = {
   failed: false,
 }
 
-/** Wraps a log so that it never throws. A line that cannot be written must not fail a request, or end the process. */
+/** Wraps a log so that it never throws. A log line that cannot be written must not fail a request or end the process. */
 function neverThrowing(log: Log): Log {
   const attempt = (write: () => void): void => {
     try {
@@ -184,15 +184,15 @@ function isPrefixes(given: object | string): given is Prefixes {
   return typeof given === 'string' || Array.isArray(given) || given instanceof URL
 }
 
-/** How far the controllers of an application are loaded. */
+/** The load state of the controllers. */
 type LoadState = 'new' | 'loading' | 'preparing' | 'serving' | 'failed'
 type LoadEvent = 'asked' | 'loaded' | 'prepared' | 'failed'
 
-/** Whether changes of the controllers are watched, and whether one is being loaded. */
+/** Whether the application watches the files of the controllers, and whether it is reloading a change. */
 type WatchState = 'waiting' | 'watching' | 'reloading' | 'ended'
 type WatchEvent = 'served' | 'changed' | 'reloaded' | 'closed'
 
-/** The state of the load after each event. An event that leaves the state as it is has no effect. */
+/** The load state after each event. An event that does not change the state has no effect. */
 const NEXT_LOAD: Readonly<Record<LoadState, Readonly<Record<LoadEvent, LoadState>>>> = {
   new: { asked: 'loading', loaded: 'new', prepared: 'new', failed: 'new' },
   loading: { asked: 'loading', loaded: 'preparing', prepared: 'loading', failed: 'failed' },
@@ -201,7 +201,7 @@ const NEXT_LOAD: Readonly<Record<LoadState, Readonly<Record<LoadEvent, LoadState
   failed: { asked: 'failed', loaded: 'failed', prepared: 'failed', failed: 'failed' },
 }
 
-/** The state of the watch after each event. The event `reloaded` belongs to the newest reload only. */
+/** The watch state after each event. Only the newest reload emits the event `reloaded`. */
 const NEXT_WATCH: Readonly<Record<WatchState, Readonly<Record<WatchEvent, WatchState>>>> = {
   waiting: { served: 'watching', changed: 'waiting', reloaded: 'waiting', closed: 'ended' },
   watching: { served: 'watching', changed: 'reloading', reloaded: 'watching', closed: 'ended' },
@@ -209,28 +209,28 @@ const NEXT_WATCH: Readonly<Record<WatchState, Readonly<Record<WatchEvent, WatchS
   ended: { served: 'ended', changed: 'ended', reloaded: 'ended', closed: 'ended' },
 }
 
-/** The parts of an application that its lifecycle uses: how its routes are built, and how changes of files are noticed. */
+/** The functions that a lifecycle uses to build routes and to notice changes of files. */
 interface LifecycleOptions {
   readonly core: Pick<Core, 'table' | 'log' | 'listeners'>
-  /** Builds the table of a version; 0 is the first load. @throws Error for a controller that cannot be imported or served */
+  /** Builds the table of a version. Version 0 is the first load. @throws Error if a controller cannot be imported or served */
   readonly build: (version: number) => Promise<RouteTable>
-  /** Calls `reload` at each change, and returns a function that stops this. Undefined without the option `watch`. */
+  /** Calls `reload` at each change, and returns a function that stops this. `undefined` without the option `watch`. */
   readonly watch: ((reload: () => Promise<void>) => () => void) | undefined
 }
 
-/** `ready` and `close` wait this long for a listener. */
+/** The maximum time for which `ready` and `close` wait for a listener, in milliseconds. */
 const LISTENER_MS = 30_000
 
 /**
- * The load, the reloads and the end of an application. The README of the package has a diagram of the states.
- *
- * The load does not depend on `close`: a closed application still loads, and answers with its loaded controllers. Only the watch ends.
+ * Controls the load, the reloads and the end of an application. The README of the package has a diagram of the states. The load
+ * does not depend on `close`. A closed application still loads its controllers and answers requests. `close` only stops watching
+ * files.
  */
 export class Lifecycle {
   readonly #options: LifecycleOptions
   #load: LoadState = 'new'
   #watch: WatchState = 'waiting'
-  /** The result of the load. Undefined in the state `new`. */
+  /** The result of the load. `undefined` in the state `new`. */
   #loading: Promise<void> | undefined
   #unwatch: (() => void) | undefined
   /** The version of the reload that began last. */
@@ -248,7 +248,7 @@ export class Lifecycle {
     return this.#watch
   }
 
-  /** Loads the controllers once, and waits for the listeners of `ready`. @throws Error of `build`, also to later callers */
+  /** Loads the controllers once, and waits for the listeners of `ready`. @throws the error of `build`, to later callers too */
   ready(): Promise<void> {
     this.#loading ??= this.#start()
     return this.#loading
@@ -268,11 +268,11 @@ export class Lifecycle {
     this.#load = NEXT_LOAD[this.#load].prepared
     if (watch === undefined) return
     this.#watch = NEXT_WATCH[this.#watch].served
-    // `close` may have come during the load. A watch that began after it would never end.
+    // `close` may have been called during the load. A watch that started after it would never end.
     if (this.#watch === 'watching') this.#unwatch = watch(() => this.#reload())
   }
 
-  /** Keeps the old table when a new one cannot be built. Of several reloads at a time, the last one to start counts. */
+  /** Keeps the old table if the new table cannot be built. Only the reload that started last takes effect. */
   async #reload(): Promise<void> {
     const { core, build } = this.#options
     const version = nextVersion()
@@ -282,7 +282,7 @@ export class Lifecycle {
       (table) => ({ table }),
       (error: unknown) => ({ error }),
     )
-    // A later reload replaces this one, and `close` drops it: listeners of `ready` must not run after listeners of `close`.
+    // Drop the result after a later reload or `close`. Listeners of `ready` must not run after listeners of `close`.
     if (version !== this.#newest || this.#watch !== 'reloading') return
     this.#watch = NEXT_WATCH[this.#watch].reloaded
     if ('error' in built) return core.log(built.error, 'the controllers stay as they were')
@@ -290,7 +290,7 @@ export class Lifecycle {
     core.listeners.emit('ready')
   }
 
-  /** Ends the watch, and resolves when the listeners of `close` have ended. */
+  /** Stops watching files. Resolves when the listeners of `close` have ended. */
   async close(): Promise<void> {
     this.#watch = NEXT_WATCH[this.#watch].closed
     this.#unwatch?.()

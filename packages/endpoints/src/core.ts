@@ -4,7 +4,7 @@ import type { ControllerApplication } from './request/controller-application.ts'
 import type { ErrorLog } from './request/incoming.ts'
 import type { RouteTable } from './routing/table.ts'
 
-/** The parts of an application that answer a request: its settings, its table of routes, its listeners and its log. */
+/** The parts of an application that answer a request. */
 export interface Core {
   readonly application: ControllerApplication
   readonly settings: Settings

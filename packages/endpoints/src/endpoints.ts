@@ -1,4 +1,4 @@
-// The entry of the published package: everything that authors of controllers may import.
+// The entry point of the published package. It exports everything that authors of controllers may import.
 export { RawJson } from './answers/raw-json.ts'
 export type { ResponseState } from './answers/response-state.ts'
 export { Application } from './application.ts'

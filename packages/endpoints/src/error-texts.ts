@@ -1,6 +1,6 @@
-// The texts of what the framework refuses, a part of the catalogue in errors.ts. They never repeat a value of the request.
+// The error texts of the framework, as a part of the catalogue in errors.ts. They never repeat a value of the request.
 
-/** The text of the status 404. */
+/** The text of status 404. */
 export const NOTHING_HERE = 'There is nothing at this URL'
 
 interface Limit {
@@ -12,9 +12,9 @@ interface Bound {
 }
 
 /**
- * The problems of one value: the `message` of an issue. The schemas of an application have their own texts, or zod's. Issues are
- * thrown as a ValidationError by functions in binding/bind-declaration.ts, and by `checkNames` in
- * binding/signature.ts. A search for the name of a text finds the line that chooses it.
+ * The texts for problems of a single value, as in the `message` of an issue. The schemas of an application have their own texts,
+ * or those of zod. The functions in binding/bind-declaration.ts and `checkNames` in binding/signature.ts throw issues as a
+ * ValidationError. To find the line that uses a text, search for its name.
  */
 export const VALUE_TEXTS = {
   required: 'is required',
@@ -26,7 +26,7 @@ export const VALUE_TEXTS = {
   tooSmall: ({ limit }: Bound) => `must be at least ${limit}`,
   tooBig: ({ limit }: Bound) => `must be at most ${limit}`,
   notBoolean: 'must be true or false',
-  /** The issue of a whole request with so many wrong values that zod cannot list them. */
+  /** The issue of a whole request that has too many wrong values for zod to list. */
   tooManyProblems: 'has too many values that are not accepted',
   tooManyItems: ({ max }: Limit) => `must have at most ${max} items`,
   notDate: 'must be a date such as 2026-01-31, or a time such as 2026-01-31T12:00:00Z',
@@ -35,11 +35,11 @@ export const VALUE_TEXTS = {
 } as const
 
 /**
- * The problems of a whole request, in place of the text of its status. A search for the name of a text finds the line that
- * throws it or answers with it.
+ * The texts for problems of a whole request. They replace the text of the status. To find the line that uses a text, search for
+ * its name.
  */
 export const PROBLEM_TEXTS = {
-  /** In development: where the URL would lead with more parts. */
+  /** In development only: names a pattern that begins with this URL and has more parts. */
   nothingHere: ({ verb, pattern }: { readonly verb: string; readonly pattern: string }) =>
     `${NOTHING_HERE}; ${verb} answers ${pattern}`,
   malformedUrl: 'The URL is malformed',

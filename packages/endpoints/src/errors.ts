@@ -1,6 +1,6 @@
 import { NOTHING_HERE } from './error-texts.ts'
 
-// The catalogue of what the framework answers itself. error-texts.ts has the texts of single faults and of single values.
+// The catalogue of the framework's own errors. error-texts.ts has the texts of single problems and values.
 
 /** The stable `error.type` of each status (reference: Errors). */
 const types: Readonly<Record<number, string>> = {
@@ -33,23 +33,23 @@ const texts: Readonly<Record<number, string>> = {
   501: 'This method is not implemented',
 }
 
-/** The text of every other status. */
+/** The text of all other statuses. */
 const UNEXPECTED = 'An unexpected error occurred'
 
-/** The changes of an error to the answer that its status would get. */
+/** How an error changes the default answer of its status. */
 export interface CallErrorOptions {
   /** Replaces the type of the status. */
   readonly type?: string
   readonly headers?: Readonly<Record<string, string>>
-  /** Replaces the envelope. It is encoded like the value of a handler. */
+  /** Replaces the error envelope. It is encoded like the return value of a handler. */
   readonly body?: unknown
-  /** For the log only. */
+  /** Only for the log. */
   readonly cause?: unknown
 }
 
 /**
- * An error that the client sees, with its message.
- * @throws RangeError when `status` is not an error status
+ * An error whose message the client sees.
+ * @throws RangeError if `status` is not an error status
  */
 export class CallError extends Error {
   readonly status: number
@@ -69,17 +69,17 @@ export class CallError extends Error {
   }
 }
 
-/** One value of a request that a schema or signature refuses. */
+/** A problem with one value of a request, found by a schema or a signature. */
 export interface Issue {
-  /** Keys joined with dots, such as `limit` or `items.0.sku`. A positional is `path[0]`. */
+  /** The keys joined with dots, such as `limit` or `items.0.sku`. A positional is `path[0]`. */
   readonly path: string
   readonly message: string
 }
 
-/** Most issues that an answer lists. */
+/** The maximum number of issues in an answer. */
 export const ISSUES_MAX = 20
 
-/** 400 for at least one issue. The description names the first one. Values are never repeated. */
+/** 400, for one or more issues. The description names the first issue. It never repeats values of the request. */
 export class ValidationError extends CallError {
   readonly issues: readonly Issue[]
 
@@ -92,7 +92,7 @@ export class ValidationError extends CallError {
   }
 }
 
-/** The challenge that an answer with status 401 carries (RFC 9110, section 11.6.1). */
+/** The challenge of an answer with status 401 (RFC 9110, section 11.6.1). */
 export interface AccessDeniedOptions {
   readonly scheme?: string
   readonly realm?: string
@@ -107,28 +107,28 @@ export class AccessDenied extends CallError {
   }
 }
 
-/** 403: the client is known and may not do this. */
+/** 403: the client is known but not allowed to do this. */
 export class Forbidden extends CallError {
   constructor(message?: string, options?: CallErrorOptions) {
     super(403, message, options)
   }
 }
 
-/** 404: nothing that the client may see is at this URL. */
+/** 404: there is nothing at this URL that the client may see. */
 export class NotFound extends CallError {
   constructor(message?: string, options?: CallErrorOptions) {
     super(404, message, options)
   }
 }
 
-/** 405: the URL does not take the method. The header `Allow` lists the methods that it takes. */
+/** 405: the URL does not support the method. The header `Allow` lists the supported methods. */
 export class MethodNotAllowed extends CallError {
   constructor(allow: readonly string[], message?: string) {
     super(405, message, { headers: { allow: allow.join(', ') } })
   }
 }
 
-/** 409: the state of the resource forbids this, such as a name that is taken. */
+/** 409: the state of the resource forbids the request, for example because a name is taken. */
 export class Conflict extends CallError {
   constructor(message?: string, options?: CallErrorOptions) {
     super(409, message, options)
@@ -142,14 +142,14 @@ export class TooManyRequests extends CallError {
   }
 }
 
-/** 501: the server knows the request and does not support it. */
+/** 501: the server recognizes the request but does not support it. */
 export class NotImplemented extends CallError {
   constructor(message?: string, options?: CallErrorOptions) {
     super(501, message, options)
   }
 }
 
-/** Ends a call with an answer, from anywhere below the handler. It is not an error, so nothing is logged. */
+/** Ends a call with an answer, from anywhere in the code that the handler calls. It is not an error, so it is not logged. */
 export class CallStop extends Error {
   readonly status: number
   readonly body: unknown
@@ -164,14 +164,14 @@ export class CallStop extends Error {
   }
 }
 
-/** Ends a call with a redirect of the client, by default 302. */
+/** Ends a call with a redirect, by default 302. */
 export class Redirect extends CallStop {
   constructor(location: string | URL, status: 301 | 302 | 303 | 307 | 308 = 302) {
     super(status, undefined, { location: encodeUnsendable(String(location), /[^\r\n\0\x21-\x7e]+/g) })
   }
 }
 
-/** Percent-encodes characters that no header can hold. The pattern leaves line breaks, so that the header refuses them. */
+/** Percent-encodes characters that a header cannot contain. The pattern excludes line breaks, so that the header refuses them. */
 function encodeUnsendable(text: string, pattern: RegExp): string {
   return text.toWellFormed().replaceAll(pattern, encodeURIComponent)
 }

@@ -2,22 +2,22 @@ import type { EndpointRequest } from './request/endpoint-request.ts'
 import type { ErrorLog } from './request/incoming.ts'
 
 export interface ApplicationEvents {
-  /** The controllers are loaded, or reloaded. The first requests wait for these listeners. */
+  /** The controllers are loaded or reloaded. The first requests wait for the listeners of this event. */
   ready: []
-  /** The application closes. `close()` waits for these listeners. */
+  /** The application closes. `close()` waits for the listeners of this event. */
   close: []
-  /** A call has met a defect or an outage. */
+  /** A call has failed because of a defect or an outage. */
   error: [error: unknown, request: EndpointRequest]
-  /** The handler of a request is known, and nothing has run yet. */
+  /** The handler of a request is known, but nothing has run yet. */
   request: [request: EndpointRequest]
-  /** A request has its answer. A stream may only have begun. */
+  /** A request has its answer. A streamed answer may only have started. */
   route: [request: EndpointRequest, status: number]
 }
 
-/** May return a promise. Its errors are logged, and stop nothing. */
+/** A listener may return a promise. Its errors are logged and have no other effect. */
 export type Listener<E extends keyof ApplicationEvents> = (...told: ApplicationEvents[E]) => unknown
 
-/** The listeners of an application, by event. What a listener throws is logged and reaches no request. */
+/** The listeners of an application, by event. Their errors are logged and do not affect requests. */
 export class Listeners {
   readonly #log: ErrorLog
   readonly #of: { readonly [E in keyof ApplicationEvents]: Listener<E>[] } = {
@@ -49,8 +49,8 @@ export class Listeners {
   }
 
   /**
-   * Calls the listeners at the same time, and resolves when all have ended. Never rejects. A listener that takes longer than
-   * `limitMs` is logged and no longer awaited, because it must not keep the application from serving or closing.
+   * Calls all listeners in parallel, and resolves when all have ended. Never rejects. If a listener takes longer than `limitMs`,
+   * logs it and no longer waits for it. Otherwise it could keep the application from serving or closing.
    */
   async emitAndWait(event: 'ready' | 'close', limitMs: number): Promise<void> {
     await Promise.all(

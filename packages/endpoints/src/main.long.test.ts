@@ -40,7 +40,7 @@ async function finish(child: ChildProcess): Promise<Ended> {
 const run = (cwd: string, args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<Ended> =>
   finish(start(cwd, args, env))
 
-/** The first line that a program prints, once it matches. */
+/** Returns the first line of a program's output that matches the pattern. */
 function printed(child: ChildProcess, pattern: RegExp, stream: 'stdout' | 'stderr' = 'stdout'): Promise<string> {
   return new Promise((resolve, reject) => {
     let text = ''
@@ -106,7 +106,7 @@ describe('serving', () => {
   })
 
   it('prints a line for each answer, without its query, unless --quiet is set', async () => {
-    // With --quiet the program does not print its port either.
+    // With --quiet, the program does not print its port. This code prints it instead.
     const telling = `import { Server } from 'node:net'
       const { listen } = Server.prototype
       Server.prototype.listen = function (...args) {
@@ -184,7 +184,7 @@ describe('watching', () => {
     const child = start(folder.path, ['--host', '0', '--watch'], { NODE_ENV: 'development' })
     const url = await listening(child)
     const answered = async (expected: string) => {
-      // The file system may report a change late.
+      // Poll, because the file system may report a change late.
       for (let body = ''; body !== expected; ) body = await (await fetch(url)).text()
     }
     await answered('"one"')
@@ -271,7 +271,7 @@ describe('printing', () => {
 
 describe('refusing', () => {
   it.each([
-    // `command.test.ts` has the other wrong usages.
+    // `command.test.ts` tests the other kinds of wrong usage.
     ['an unknown option', ['--nope'], 2],
     ['a prefix that leads nowhere', ['--prefix', 'nope'], 1],
     ['a prefix outside the folder', ['--prefix', '../controllers'], 1],

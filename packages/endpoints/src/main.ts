@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// The program `endpoints`: serves the controllers of a folder, or prints what it would serve.
+// The program `endpoints`. It serves the controllers of a folder, or prints what it would serve.
 import { isUtf8 } from 'node:buffer'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { dirname, relative, resolve, sep } from 'node:path'
@@ -15,7 +15,7 @@ async function main(args: readonly string[]): Promise<void> {
       return console.log((await import('./openapi/document.ts')).packageInfo(import.meta.dirname).version)
     case 'build-map':
       return console.log(`${command.file}: ${buildMap(command.folder, command.file)} modules`)
-    // Help and refusals need no framework, which takes most of the time of a start.
+    // Help and usage errors do not need the framework. Loading it takes most of the start time.
     case 'routes':
       return (await import('./cli/serve.ts')).printRoutes(command)
     case 'openapi':
@@ -25,11 +25,11 @@ async function main(args: readonly string[]): Promise<void> {
   }
 }
 
-/** The host of the environment, after an env file has been read into it. @throws Error naming a file that cannot be read */
+/** Returns the host from the environment and the env file. @throws Error that names a file that cannot be read */
 function readHost(config: string | undefined): string | undefined {
   if (config !== undefined) {
     try {
-      // Node.js would replace other bytes, and a password would be another one.
+      // Refuse bytes that are not UTF-8. Node.js would replace them and so change a password.
       if (!isUtf8(readFileSync(config))) throw new Error('not UTF-8')
       process.loadEnvFile(config)
     } catch (cause) {
@@ -41,8 +41,8 @@ function readHost(config: string | undefined): string | undefined {
 }
 
 /**
- * Writes a module map for platforms without files: a module that imports every controller of a folder and exports them as
- * `modules`, for `new Application({ modules })`. Run it again when a module is added or removed. Returns the number of modules.
+ * Writes a module map for platforms without a file system: a module that imports all controllers of a folder and exports them as
+ * `modules`, for `new Application({ modules })`. Run it again after a module was added or removed. Returns the number of modules.
  */
 function buildMap(folder: string, file: string): number {
   const root = resolve(folder)

@@ -17,7 +17,7 @@ async function* items(): AsyncGenerator<unknown> {
   yield { a: 'é' }
 }
 
-/** Returned values, by the path of the request. */
+/** The values that the handlers return, by the path of the request. */
 const values: Readonly<Record<string, () => unknown>> = {
   undefined: () => undefined,
   null: () => null,

@@ -7,7 +7,7 @@ import { type EveryInterface, everyInterface } from './every-interface.ts'
 import { portOf } from './start.ts'
 import { errorBody } from './whole-answers.ts'
 
-/** zod checks these bounds by the length of any value, also of values that are not texts. */
+/** Because of `when`, zod runs this check for values of all types, not only for texts. */
 const bounded = z.string().refine(({ length }) => length >= 3 && length <= 5, { message: 'length', when: () => true })
 
 class Bodies extends Controller {

@@ -3,14 +3,14 @@ import { z } from 'zod'
 import { Application, accepts, Controller } from '../src/endpoints.ts'
 import { errorBody, issueBody } from './whole-answers.ts'
 
-/** Starts an application of these exports. Returns it with its warnings. */
+/** Starts an application with these exports. Returns the application and its warnings. */
 async function start(exports: object): Promise<{ readonly app: Application; readonly warnings: readonly string[] }> {
   const warnings: string[] = []
   const log = { warn: (message: string) => void warnings.push(message), error: () => {} }
   return { app: await new Application({ modules: { index: exports }, log }).ready(), warnings }
 }
 
-/** A controller with a handler GET and these members. */
+/** Returns a controller with a handler GET and a static member GET. */
 function declared(GET: unknown): object {
   return Object.assign(
     class extends Controller {
@@ -20,7 +20,7 @@ function declared(GET: unknown): object {
   )
 }
 
-/** Calls it as JavaScript may, without types. */
+/** Calls `accepts` without type checks, as JavaScript code can. */
 const loose = (spec: unknown): unknown => Reflect.apply(accepts, undefined, [spec])
 
 describe('a wrong declaration', () => {

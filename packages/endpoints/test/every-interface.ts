@@ -4,23 +4,23 @@ import { expect } from 'vitest'
 import { Application, type ApplicationOptions, fastifyOptions } from '../src/endpoints.ts'
 import { portOf } from './start.ts'
 
-/** A request that is sent by every interface. */
+/** A request that is sent through every interface. */
 export interface Ask {
   readonly method?: string
-  /** The raw target. */
+  /** The raw request target. */
   readonly path: string
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string | Uint8Array<ArrayBuffer>
-  /** Requests that a fetch server never sees, such as dot segments, are not sent to that interface. */
+  /** Whether to skip the fetch interface. A fetch server never receives some requests, such as those with dot segments. */
   readonly withoutFetch?: boolean
-  /** A path of the maximum length has no room for the prefix of a mount. */
+  /** Whether to skip the mounted application. A path of the maximum length leaves no room for the prefix of a mount. */
   readonly withoutMount?: boolean
 }
 
-/** An answer, as far as every interface must agree on it. */
+/** The part of an answer that must be the same for every interface. */
 export interface Answered {
   readonly status: number
-  /** Without headers of the connection, and without `Date`. */
+  /** The headers without those of the connection and without `Date`. */
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
 }
@@ -28,14 +28,14 @@ export interface Answered {
 /** One application behind every interface. */
 export interface EveryInterface {
   readonly app: Application
-  /** Sends the request to each. @throws when their statuses, headers or bytes differ */
+  /** Sends the request through each interface. @throws Error if their statuses, headers or bytes differ */
   readonly ask: (ask: Ask) => Promise<Answered>
   readonly close: () => Promise<void>
 }
 
 const ofConnection = new Set(['connection', 'date', 'keep-alive', 'transfer-encoding'])
 
-/** Serves one application by `node:http`, fetch, Fastify and `inject`, to compare their answers. */
+/** Serves one application through `node:http`, fetch, Fastify and `inject`, to compare their answers. */
 export async function everyInterface(options: ApplicationOptions): Promise<EveryInterface> {
   const quiet = { warn: () => {}, error: () => {} }
   const app = await new Application({ log: quiet, ...options }).ready()

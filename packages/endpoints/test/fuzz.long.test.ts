@@ -11,7 +11,7 @@ const lineCount = Number(process.env.FUZZ_REQUESTS ?? 5_000)
 const bodyCount = lineCount / 5
 const seed = Number(process.env.FUZZ_SEED ?? 7)
 
-/** Every call of a handler: the called method, and the request line as Node.js read it. */
+/** Every call of a handler: the method name, and the request line as Node.js parsed it. */
 const calls: { readonly handler: string; readonly method: string; readonly target: string }[] = []
 
 abstract class Noting extends Controller {
@@ -82,7 +82,7 @@ beforeAll(async () => {
 })
 afterAll(() => new Promise((resolve) => server.close(resolve)))
 
-/** Sends these bytes, then ends the connection. Returns all bytes that the server sends until it closes. */
+/** Sends these bytes and ends the connection. Returns everything that the server sends until it closes. */
 function send(bytes: Uint8Array): Promise<string> {
   return new Promise((resolve) => {
     const socket = connect(port, '127.0.0.1')
@@ -96,7 +96,7 @@ function send(bytes: Uint8Array): Promise<string> {
   })
 }
 
-/** As the unit `binary` of `fc.string`, which keeps a map of all 1.1 million characters from then on. */
+/** Replaces the unit `binary` of `fc.string`, which keeps a map of all 1.1 million characters in memory. */
 const anyText = (maxLength: number) =>
   fc.array(fc.nat(0x10_ffff), { maxLength }).map((points) => String.fromCodePoint(...points).toWellFormed())
 
@@ -202,7 +202,7 @@ const line = fc.record<Line>({
 
 const seven = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
 
-/** The answer to a request line according to the table. */
+/** Returns the handler that answers a request line according to the table. */
 function expectedHandler(method: string, path: string): string | undefined {
   const { route } = app.resolve(method, path)
   return route && `${route.module}:${route.className}.${route.handler}`
@@ -214,7 +214,7 @@ it('random request lines cause no 5xx, and call only the handler in the table', 
     const head = `${given.verb} ${given.path} ${given.version}\r\nHost: h\r\nConnection: close\r\n\r\n`
     const answer = await send(Buffer.from(head, 'latin1'))
     const status = Number(/^HTTP\/1\.1 (\d{3}) /.exec(answer)?.[1] ?? 0)
-    // Node.js answers a verb that it does not know by 501, without a body of ours.
+    // Node.js itself answers an unknown verb with 501 and a body that is not from the framework.
     const mayFail = seven.has(given.verb) ? [] : [501]
     if (status >= 500) expect(mayFail, JSON.stringify(given)).toContain(status)
   }
@@ -318,7 +318,7 @@ it('random bodies cause no 5xx, and change no prototype', async () => {
     statuses.set(status, (statuses.get(status) ?? 0) + 1)
     const given = JSON.stringify({ path, verb, type, framing, text: text.slice(0, 200) })
     expect(status, given).toBeLessThan(500)
-    // Handlers answer what they get. Code that copies such a member to another object changes its prototype.
+    // Handlers answer with their input. If code copied such a member, it would change an object's prototype.
     expect(answer, given).not.toContain('"__proto__":')
   }
   const bodies = fc.sample(body, { numRuns: bodyCount, seed })
@@ -326,6 +326,6 @@ it('random bodies cause no 5xx, and change no prototype', async () => {
   expect(faults).toEqual([])
   expect(Object.keys(Object.prototype)).toEqual([])
   expect({}).not.toHaveProperty('x')
-  // Every kind of outcome occurred. Otherwise the generator is wrong.
+  // Check that every kind of outcome occurred. Otherwise the generator is wrong.
   expect([200, 400, 404, 405, 413, 415].filter((status) => !statuses.has(status))).toEqual([])
 })

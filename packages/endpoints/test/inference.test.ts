@@ -13,7 +13,7 @@ import {
   p,
 } from '../src/endpoints.ts'
 
-// The compiler tests this file. Vitest only shows that it runs.
+// The TypeScript compiler tests this file. Vitest only shows that it runs.
 describe('Args', () => {
   it('are the values of path, then the rest as a list, then the keywords', () => {
     const plain = accepts({})

@@ -199,7 +199,7 @@ it('answers HTTP/2 like HTTP/1', async () => {
 it('one answer that cannot be sent does not end the server', async () => {
   class Default extends Controller {
     GET() {
-      // HTTP/2 has no such header: Node.js refuses it when it writes the headers.
+      // HTTP/2 forbids this header, so Node.js throws when it writes the headers.
       this.response.headers.set('keep-alive', 'timeout=5')
       return 'not sent'
     }
@@ -211,7 +211,7 @@ it('one answer that cannot be sent does not end the server', async () => {
   const log = { warn: () => {}, error: (error: unknown) => void faults.push(error) }
   const app = await new Application({ modules: { index: { Default } }, log }).ready()
   const logger = { level: 'error', stream: { write: (line: string) => void faults.push(JSON.parse(line).err) } }
-  // The options of the framework fit servers of HTTP/1 and HTTP/2. The types of Fastify want one of them.
+  // The options fit servers of HTTP/1 and of HTTP/2, but the types of Fastify accept only one of them.
   const fastify = Fastify({ ...fastifyOptions(app), http2: true, logger } as object)
   await fastify.register(app.fastify)
   await fastify.listen({ port: 0, host: '127.0.0.1' })

@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { afterAll } from 'vitest'
 
 /**
- * The environment of programs that a test file starts. With a shared compile cache, all but the first start in half the time.
- * Each file has its own cache, because the cache also contains the modules of the tests.
+ * Returns the environment of the programs that a test file starts. They share a compile cache, so all but the first start in half
+ * the time. Each test file has a separate cache, because the cache also contains the modules of the tests.
  */
 export function programEnvironment() {
   const cache = mkdtempSync(join(tmpdir(), 'endpoints-cache-'))

@@ -5,7 +5,7 @@ import { framework, moduleFolder } from './start.ts'
 
 const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8')
 
-/** The README's modules in their order, with imports that a folder elsewhere can resolve. */
+/** The modules in the README, in order. Their imports are absolute, so that a folder elsewhere can resolve them. */
 const samples = [...readme.matchAll(/^```ts\n(.*?)^```$/gms)].map(([, text = '']) =>
   text.replace('"@trestle/endpoints"', JSON.stringify(framework)).replace('"zod"', `"${import.meta.resolve('zod')}"`),
 )

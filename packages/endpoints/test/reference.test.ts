@@ -10,7 +10,7 @@ const examplesOf = (text: string, language: string) =>
 const reference = read('../../../docs/reference/endpoints.md')
 const [firstRun = '', declared = '', several = '', controllerClass = '', ...others] = examplesOf(reference, 'ts')
 
-/** The lines that the examples of declared handlers leave out. */
+/** The imports that the examples of declared handlers omit. */
 const preamble = `
 import { type Args, accepts, Controller, p } from ${JSON.stringify(framework)}
 import { z } from "${import.meta.resolve('zod')}"

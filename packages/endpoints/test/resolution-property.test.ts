@@ -5,7 +5,7 @@ import { Application, accepts, Controller, p } from '../src/endpoints.ts'
 // The full run: RESOLUTION_TREES=2000 npx vitest run packages/endpoints/test/resolution-property.test.ts
 const treeCount = Number(process.env.RESOLUTION_TREES ?? 60)
 
-/** The rules of resolution in their simplest form: every step searches lists, and remembers nothing. */
+/** A simple implementation of the resolution rules. Every step searches lists and keeps no state. */
 interface NaiveHandler {
   readonly verb: string
   readonly suffix: string | undefined
@@ -26,14 +26,14 @@ const VERBS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
 
 function naively(modules: readonly NaiveModule[], method: string, parts: readonly string[]): object {
   if (!VERBS.includes(method)) return { status: 501 }
-  // The longest run of parts that begins the path of a module (reference: Resolution).
+  // Find the longest run of parts that begins the path of a module (reference: Resolution).
   let depth = 0
   const begins = (length: number) =>
     modules.some(({ path }) => path.length >= length && path.slice(0, length).every((name, i) => name === parts[i]))
   while (depth < parts.length && begins(depth + 1)) depth += 1
   const module = modules.find(({ path }) => path.join('/') === parts.slice(0, depth).join('/'))
   let rest = parts.slice(depth)
-  // A class, or Default.
+  // Find the named class, or the class `Default`.
   const named = module?.classes.find(({ name }) => name !== 'default' && name === rest[0])
   const found = named ?? module?.classes.find(({ name }) => name === 'default')
   if (found === undefined) return { status: 404 }
@@ -47,7 +47,7 @@ interface Way {
   readonly at: string
 }
 
-/** The rules from a class on: classes inside it, then a suffix, then positionals. */
+/** Applies the rules that follow after a class: nested classes, then a suffix, then positionals. */
 function within(found: NaiveClass, { method, rest: parts, at }: Way): object {
   let rest = parts
   const inner = found.nested.find(({ name }) => name === rest[0])
@@ -71,7 +71,7 @@ function within(found: NaiveClass, { method, rest: parts, at }: Way): object {
   return { status: 200, allow, positionals: rest, handler: `${at}.${name}` }
 }
 
-/** Real controllers with the same handlers: the exports of a module, or the static members of a class. */
+/** Returns real controllers with the same handlers, as the exports of a module or the static members of a class. */
 function realClasses(classes: readonly NaiveClass[]): Record<string, unknown> {
   return Object.fromEntries(
     classes.map(({ name, handlers, nested }) => {
@@ -106,7 +106,7 @@ const classesOf = (name: fc.Arbitrary<string>, most: number, nested: fc.Arbitrar
     maxLength: most,
     selector: (each) => each.name,
   })
-// Fewer with each level. Trees stay small, so a test can try many.
+// Each level has fewer classes. The trees stay small, so that a test can try many of them.
 const inner = classesOf(word, 2, classesOf(word, 1, fc.constant([])))
 const exported = fc.oneof({ weight: 1, arbitrary: fc.constant('default') }, { weight: 2, arbitrary: word })
 const naiveModule = fc.record({

@@ -58,7 +58,7 @@ const requests: readonly [method: string, path: string, status: number, body?: s
 
 type Fetch = (request: Request) => Response | Promise<Response>
 
-/** Every answer, with the headers that the application sets. */
+/** Returns every answer, with the headers that the application sets. */
 async function answersOf(fetchHandler: Fetch, origin: string): Promise<readonly Answered[]> {
   const answers: Answered[] = []
   for (const [method, path, , body] of requests) {
@@ -92,7 +92,7 @@ it('gives the same answers from sources, over node:http, Fastify, Hono, and bund
   const hono = new Hono().all('*', ({ req }) => app.fetch(req.raw))
   const server = serve({ fetch: hono.fetch, port: 0, hostname: '127.0.0.1' })
   await once(server, 'listening')
-  // Hono's router refuses nothing, and its adapter corrects no path.
+  // Hono's router refuses no request, and its adapter changes no path. So the answers are the same.
   expect(await answersOf(fetch, originOf(server))).toEqual(expected)
   server.close()
 

@@ -8,7 +8,7 @@ import { portOf } from './start.ts'
 
 const WRITE_TIMEOUT_MS = 200
 const MANY = 32 * 1024 * 1024
-/** `ended`: an iterator was closed. `quiet`: nothing was read or written for the duration of the write timeout. */
+/** `ended`: an iterator was closed. `quiet`: the connection was idle for the duration of the write timeout. */
 const events = new EventEmitter()
 
 /** An iterator that throws when it is closed. */
@@ -37,7 +37,7 @@ class Big extends Controller {
     for (;;) yield 'x'.repeat(64 * 1024)
   }
 
-  /** Nothing waits for the client here, only for the slow source. */
+  /** Here the connection is idle because of the slow source, not because of the client. */
   async *GET_slow() {
     const quiet = once(events, 'quiet')
     yield 1
@@ -69,7 +69,7 @@ async function listening(writeTimeoutMs?: number): Promise<{ readonly server: Se
   return { server, port: portOf(server) }
 }
 
-/** Sends a request and reads nothing of the answer. @returns both ends of the connection */
+/** Sends a request and reads nothing of the answer. Returns both ends of the connection. */
 async function asking(
   { server, port }: Awaited<ReturnType<typeof listening>>,
   path: string,
@@ -96,12 +96,12 @@ describe('a client that reads nothing of its answer', () => {
   })
 
   it('is not disconnected while it reads some', async () => {
-    // Much longer than the delay between two reads on a busy machine.
+    // This timeout is much longer than the delay between two reads on a busy machine.
     const served = await listening(5 * WRITE_TIMEOUT_MS)
     const [patient, taken] = await asking(served, '/big/stream')
     patient.resume()
     const [, left] = await asking(served, '/big/stream')
-    // A client that came later and reads nothing has reached the limit, so the first one is past it.
+    // This client started later and reads nothing. After its timeout, the first client is past the timeout too.
     await once(left, 'close')
     expect(taken.destroyed).toBe(false)
   })

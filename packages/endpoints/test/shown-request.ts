@@ -3,7 +3,7 @@ import { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
 import { accepts, Controller } from '../src/endpoints.ts'
 
-/** Answers with what it sees of its request, and reads the body in each way. */
+/** A controller that answers with the details of its request, and reads the body in each way. */
 class Default extends Controller<{ readonly word: string }> {
   GET() {
     const { ip, id, url, raw } = this.request
@@ -34,7 +34,7 @@ class Default extends Controller<{ readonly word: string }> {
 
   GET_raw() {
     const [response] = this.request.raw.extra
-    // Behind Fastify it is a reply. The published types name nothing of Fastify.
+    // Behind Fastify the response is a Fastify reply. The published types do not refer to Fastify, so the cast is needed.
     const raw = response instanceof ServerResponse ? response : (response as FastifyReply).raw
     raw.end('by itself')
     return Readable.from(['not sent'])
@@ -45,7 +45,6 @@ class Default extends Controller<{ readonly word: string }> {
   }
 }
 
-/** The controllers of an application that shows requests. */
 export const modules = { index: { Default } }
-/** A log that keeps nothing. */
+/** A log that discards everything. */
 export const quiet = { warn: () => {}, error: () => {} }

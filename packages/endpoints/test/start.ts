@@ -5,13 +5,13 @@ import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { Application, type ApplicationOptions, Controller } from '../src/endpoints.ts'
 
-/** The URLs of an application that has started, and its warnings. */
+/** The URLs of a started application, and its warnings. */
 interface Started {
   readonly urls: readonly string[]
   readonly warnings: readonly string[]
 }
 
-/** Starts an application. @throws Error when it refuses its controllers */
+/** Starts an application. @throws Error if the application refuses its controllers */
 export async function start(options: ApplicationOptions): Promise<Started> {
   const warnings: string[] = []
   const log = { warn: (message: string) => void warnings.push(message), error: () => {} }
@@ -19,24 +19,23 @@ export async function start(options: ApplicationOptions): Promise<Started> {
   return { urls: app.routes().map(({ pattern }) => pattern), warnings }
 }
 
-/** A controller that answers GET. */
 export class Foo extends Controller {
   GET() {}
 }
-/** Another one, which has no name. */
+/** Returns a controller class without a name. */
 export const anonymous = () => class extends Foo {}
 
-/** The TCP port of a server. @throws Error when the server does not listen on one */
+/** Returns the TCP port of a server. @throws Error if the server does not listen on a TCP port */
 export function portOf(server: { address(): AddressInfo | string | null }): number {
   const address = server.address()
   if (typeof address === 'string' || address === null) throw new Error('the server has no port')
   return address.port
 }
 
-/** The specifier by which test modules import the framework. */
+/** The specifier with which test modules import the framework. */
 export const framework = pathToFileURL(join(import.meta.dirname, '../src/endpoints.ts')).href
 
-/** A module with a controller for each name. Each answers with `answer`, by default its name. */
+/** Returns a module with a controller for each name. Each controller answers with `answer`, by default with its name. */
 export function controllers(names: readonly string[], answer?: string): string {
   const classes = names.map(
     (name) => `export class ${name} extends Controller { GET() { return ${JSON.stringify(answer ?? name)} } }`,
@@ -44,7 +43,7 @@ export function controllers(names: readonly string[], answer?: string): string {
   return [`import { Controller } from ${JSON.stringify(framework)}`, ...classes, ''].join('\n')
 }
 
-/** A new folder with these files. It is removed at the end of the block that declares it. */
+/** Creates a temporary folder with these files. It is removed at the end of the block that declares it. */
 export function moduleFolder(files: Readonly<Record<string, string>>): { readonly path: string } & Disposable {
   const path = mkdtempSync(join(tmpdir(), 'endpoints-'))
   for (const [name, text] of Object.entries(files)) {

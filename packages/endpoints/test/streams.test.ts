@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { Application, accepts, Controller, fastifyOptions } from '../src/endpoints.ts'
 import { portOf } from './start.ts'
 
-/** The end of the source of each stream, by the X-Name of the request. */
+/** Promises that resolve when the source of a stream ends, by the X-Name of the request. */
 const ends = new Map<string, PromiseWithResolvers<string>>()
 let produced = 0
 
@@ -162,7 +162,7 @@ describe.each([['listener'], ['fastify']])('an endless stream of %s', (server) =
     const { response, destroy } = await open(server, '/endless', `${server} slow`)
     await once(response, 'readable')
     response.pause()
-    // The buffers of the kernel fill first. Then the source produces nothing more.
+    // The buffers of the kernel fill first. After that, the source produces nothing more.
     for (let turns = 0, before = -1; turns < 200; turns = before === produced ? turns + 1 : 0) {
       before = produced
       await new Promise((resolve) => setImmediate(resolve))
@@ -191,7 +191,7 @@ describe.each([['listener'], ['fastify']])('an endless stream of %s', (server) =
     ['7', '1234567'],
     ['0', ''],
   ])('sends no more than the %s bytes that were announced', async (announced, expected) => {
-    // Reads the bytes of the connection, because a client would stop at Content-Length.
+    // Read the raw bytes of the connection, because an HTTP client would stop after Content-Length.
     const socket = connect(ports.get(server) ?? 0, '127.0.0.1')
     socket.end(`GET /length/${announced} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n`)
     const [head, sent] = (await textOf(socket)).split('\r\n\r\n')
@@ -202,7 +202,7 @@ describe.each([['listener'], ['fastify']])('an endless stream of %s', (server) =
   it('breaks the connection of a stream that is shorter than announced, and logs it', async () => {
     logged.length = 0
     const read = async () => textOf((await open(server, '/length/11')).response)
-    // The headers may or may not arrive, depending on the time.
+    // Depending on the timing, the headers may or may not arrive.
     await expect(read()).rejects.toThrow(/aborted|socket hang up/)
     expect(logged).toEqual([expect.stringContaining('a stream ended 1 bytes before its announced length')])
   })

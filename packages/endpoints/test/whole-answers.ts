@@ -1,8 +1,8 @@
 import type { Answered } from './every-interface.ts'
 
 /**
- * The whole answer with JSON, as `everyInterface` gives it.
- * @param headers beside those of every answer with JSON
+ * Returns the complete JSON answer that `everyInterface` returns.
+ * @param headers headers in addition to those of every JSON answer
  */
 export function jsonAnswer(status: number, body: string, headers: Answered['headers'] = {}): object {
   return {
@@ -17,19 +17,19 @@ export function jsonAnswer(status: number, body: string, headers: Answered['head
   }
 }
 
-/** The body of an error without issues, whole. */
+/** Returns the complete body of an error without issues. */
 export const errorBody = (statusCode: number, type: string, description: string): object => ({
   statusCode,
   error: { type, description },
 })
 
-/** The body of a refused value, whole. */
+/** Returns the complete body of an error about one refused value. */
 export const issueBody = (path: string, message: string): object => ({
   statusCode: 400,
   error: { type: 'VALIDATION_ERROR', description: `${path}: ${message}`, issues: [{ path, message }] },
 })
 
-/** The whole answer with an error without issues, as `everyInterface` gives it. */
+/** Returns the complete answer for an error without issues, as `everyInterface` returns it. */
 export function errorAnswer(
   status: number,
   type: string,

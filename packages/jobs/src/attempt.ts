@@ -4,43 +4,42 @@ import type { JobResult, JobWithMetadata, PgBoss } from 'pg-boss'
 import { putBack } from './queue.ts'
 import { type AnyTask, DeadLetterJob, type Task } from './task.ts'
 
-/** Values of the label `outcome` of `jobs_total`: two of a handler, a failure that is repeated, and the last failure. */
+/** The label `outcome` of `jobs_total`: two results of a handler, a failure with a retry, and the last failure. */
 export const OUTCOMES = ['done', 'dropped', 'retry', 'dead'] as const
 
 /**
- * The outcome of an attempt; the queue keeps it. `dropped`: the work makes no sense any more, such as a mail
- * to a deleted user.
+ * The outcome of an attempt, which the queue stores. `dropped` means that the work is no longer needed, such as a mail to a
+ * deleted user.
  */
 export type Outcome = 'done' | 'dropped'
 
 export interface JobAttempt {
   readonly id: string
-  /** 1 for the first. */
+  /** The number of the attempt, beginning with 1. */
   readonly attempt: number
   /**
-   * Adds a note of this attempt to what the queue keeps: JSON without secrets. It is written by the statement
-   * that writes the outcome, beside the notes of the attempts before. An attempt whose process dies leaves no
-   * note, and the notes before it are lost too.
+   * Adds a note about this attempt: JSON without secrets. The queue stores it with the outcome and the notes of earlier attempts,
+   * in one statement. If the process dies during an attempt, its note and all earlier notes are lost.
    */
   readonly addNote: (note: object) => void
 }
 
-/** Does one job. @throws DeadLetterJob when no later attempt could succeed. After any other error it is tried again */
+/** Does one job. An error causes a retry. @throws DeadLetterJob if no later attempt could succeed */
 export type Handler<Payload> = (payload: Payload, job: JobAttempt) => Promise<Outcome>
 
 export interface AttemptConfig {
   readonly schema: string
-  /** Keys of 32 bytes for the payloads of encrypted tasks. The first one encrypts, all of them decrypt. */
+  /** Keys of 32 bytes for the payloads of encrypted tasks. The first key encrypts, and all keys decrypt. */
   readonly payloadKeys: PayloadKeys
   /**
-   * Asked before each attempt. While the answer is no, no attempt begins, and an attempt that fails does not count. Default:
+   * Called before each attempt. While it returns `false`, no attempt begins, and a failed attempt does not count. By default,
    * attempts may always begin.
    */
   readonly mayWork?: () => boolean
 }
 
 export interface AttemptResult extends JobResult {
-  /** The next attempt comes no sooner. Undefined: after the delay of the task. */
+  /** The minimum delay before the next attempt, in seconds. If it is `undefined`, the delay of the task applies. */
   readonly laterSeconds?: number
 }
 
@@ -51,19 +50,19 @@ interface WorkingTask<Payload extends object> {
   readonly handler: Handler<Payload>
 }
 
-/** The data of a job in the table of the queue: `send` of the same task has written it. */
+/** The data of a job in the table of the queue. `send` has written it for the same task. */
 type Stored<Payload extends object> = Payload | EncryptedPayload
 
-/** How long a job waits before it is put back while nothing may be done. */
+/** How long a worker waits before it puts back a job that may not run now. */
 const HELD_BACK_MS = 1_000
 
-/** Makes what a worker calls for each job: an attempt, and its outcome for the queue and the metrics. */
+/** Creates the function that makes an attempt of a job and reports its outcome to the queue and the metrics. */
 export function jobRunner<Payload extends object>(
   { schema, payloadKeys, mayWork = () => true }: AttemptConfig,
   { boss, outcomes, task, handler }: WorkingTask<Payload>,
 ): (job: JobWithMetadata<Stored<Payload>>) => Promise<AttemptResult> {
   const attempt = async (job: JobWithMetadata<Stored<Payload>>, note: JobAttempt['addNote']): Promise<Outcome> => {
-    // A batch that ends at once would be followed by the next one.
+    // Wait before failing. If the batch ended immediately, the next batch would follow without a pause.
     if (!mayWork()) await pause(HELD_BACK_MS)
     if (!mayWork()) throw new Error('nothing may be written now')
     return handler(await payloadOf(task, job.data, payloadKeys), {
@@ -74,7 +73,7 @@ export function jobRunner<Payload extends object>(
   }
   return async (job: JobWithMetadata<Stored<Payload>>): Promise<AttemptResult> => {
     const notes = [...notesOf(job.output)]
-    // Read at the end of the attempt, so that what is added after its time limit is left out.
+    // Copy the notes at the end of the attempt, so that notes added after the time limit are omitted.
     const given = () => (notes.length === 0 ? {} : { notes: [...notes] })
     try {
       const outcome = await withinTime(task, () => attempt(job, (note) => notes.push(note)))
@@ -100,15 +99,15 @@ export function jobRunner<Payload extends object>(
   }
 }
 
-/** The notes of the attempts before. */
+/** Returns the notes of earlier attempts. */
 function notesOf(output: object | null | undefined): readonly unknown[] {
   return output && 'notes' in output && Array.isArray(output.notes) ? output.notes : []
 }
 
 /**
- * Ends the wait for an attempt after the time of its task. The time limit of the queue fails a whole batch, and would repeat jobs
- * that were done beside a job that hangs.
- * @throws Error of the attempt, or when it took too long
+ * Stops waiting for an attempt after the time limit of its task. The time limit of the queue would fail the whole batch, so
+ * completed jobs would run again because another job hangs.
+ * @throws the error of the attempt, or Error if it took too long
  */
 export async function withinTime({ timeoutSeconds }: AnyTask, attempt: () => Promise<Outcome>): Promise<Outcome> {
   const late = Promise.withResolvers<never>()
@@ -123,7 +122,7 @@ export async function withinTime({ timeoutSeconds }: AnyTask, attempt: () => Pro
   }
 }
 
-/** @throws Error when the payload of an encrypted task is not encrypted, when no key decrypts it, or when it is not one of the task */
+/** @throws Error if the payload is not encrypted as the task requires, if no key decrypts it, or if it is invalid */
 async function payloadOf<Payload extends object>(
   task: Task<Payload>,
   data: Stored<Payload>,
@@ -136,8 +135,8 @@ async function payloadOf<Payload extends object>(
 }
 
 /**
- * Thrown by a handler of a task with groups whose next attempt shall not come before some seconds have passed. The delays of the
- * task count where they are longer.
+ * Thrown by a handler of a task with groups to delay the next attempt by some seconds. If the delay of the task is longer, that
+ * delay applies.
  */
 export class RetryLater extends Error {
   override readonly name = 'RetryLater'
@@ -153,10 +152,10 @@ interface EncryptedPayload {
   readonly sealed: string
 }
 
-/** Keys of 32 bytes. The first one encrypts, all of them decrypt. */
+/** Keys of 32 bytes. The first key encrypts, and all keys decrypt. */
 export type PayloadKeys = readonly [Uint8Array, ...Uint8Array[]]
 
-/** Encrypts a payload: JWE, direct encryption with A256GCM (RFC 7516, RFC 7518 section 5.3). */
+/** Encrypts a payload as a JWE, with direct encryption and A256GCM (RFC 7516, RFC 7518 section 5.3). */
 export async function encryptPayload([key]: PayloadKeys, payload: object): Promise<EncryptedPayload> {
   const { CompactEncrypt } = await import('jose')
   const sealed = await new CompactEncrypt(new TextEncoder().encode(JSON.stringify(payload)))
@@ -169,7 +168,7 @@ function isEncrypted(data: object): data is EncryptedPayload {
   return 'sealed' in data && typeof data.sealed === 'string'
 }
 
-/** Decrypts a payload to the JSON that `encryptPayload` was given. @throws Error when no key fits or the text was altered */
+/** Decrypts a payload of `encryptPayload`. @throws Error if no key fits or the text was altered */
 export async function decryptPayload(keys: PayloadKeys, { sealed }: EncryptedPayload): Promise<unknown> {
   const { compactDecrypt } = await import('jose')
   const opened = await Promise.any(

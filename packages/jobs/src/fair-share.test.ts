@@ -10,9 +10,9 @@ interface Letter {
 }
 
 const options = { retryLimit: 1, firstDelaySeconds: 600, delaySecondsMax: 600, timeoutSeconds: 30 }
-/** A task that no worker takes. */
+/** A task that no worker handles. */
 const nobody = defineTask<Letter>('nobody', options)
-/** Tasks whose jobs wait for long after a failure. */
+/** Tasks whose jobs wait for a long time after a failure. */
 const failing = defineTask<Letter>('failing', options)
 const stopped = defineTask<Letter>('stopped', options)
 const names = createNames('turns')
@@ -34,14 +34,14 @@ afterAll(async () => {
   await database.drop()
 })
 
-/** The jobs of a task in the order of their shares, and how many seconds after the first share each one ends. */
+/** Returns the jobs of a task in the order of their shares, and the end of each share in seconds after the end of the first. */
 const readOrder = async (task: AnyTask, state: string) => {
   const { rows } = await sql<{ to: string; seconds: number }>`
     SELECT data ->> 'to' AS "to", max(priority) OVER () - priority AS seconds FROM turns_jobs.job
     WHERE name = ${task.name} AND state::text = ${state} ORDER BY seconds, "to"`.execute(database.db)
   return rows
 }
-/** The jobs of a task with a group in the order of their shares: how long each is, when it may begin, and when it ends. */
+/** Returns the shares of a task's jobs with a group, in order: their lengths, earliest starts and ends. */
 const readShares = async (task: AnyTask, state: string) => {
   const { rows } = await sql<{ to: string; place: number; length: number; mayBegin: number; ends: number }>`
     SELECT data ->> 'to' AS "to", row_number() OVER (ORDER BY priority DESC)::int AS place,
@@ -55,9 +55,9 @@ const readShares = async (task: AnyTask, state: string) => {
 describe('fair share', () => {
   it('puts each job behind those of its group that wait as it does', async () => {
     await jobs.work(failing, () => Promise.reject(new Error('not now')))
-    // A share begins when the job may be tried again, or when the share of the job before ends.
+    // A share begins when the job may be tried again, or when the previous job's share ends.
     const due = async () => (await readShares(failing, 'retry')).toSorted((one, other) => one.ends - other.ends)
-    // Jobs that fail at the same time may get the same share.
+    // Jobs that fail at the same time may get the same share, so fail them one after the other.
     for (const failed of [1, 2, 3]) {
       await jobs.send(database.db, failing, { to: 'a' }, { group: 'a' })
       await expect.poll(due).toHaveLength(failed)

@@ -2,24 +2,24 @@ import { type Kysely, sql } from 'kysely'
 import type { PgBoss } from 'pg-boss'
 import type { AnyTask } from './task.ts'
 
-/** The share of a job without `shareSeconds`. */
+/** The length of the share of a job without `shareSeconds`. */
 const DEFAULT_SHARE_SECONDS = 60
-/** 2026-01-01, from which priorities count seconds: an integer has them for 68 years. */
+/** 2026-01-01, in seconds since 1970. Priorities count seconds from this time, so that they fit into an integer for 68 years. */
 const EPOCH = 1_767_225_600
 const INT_MAX = 2_147_483_647
-/** The second at which a job may begin, as SQL. */
+/** Returns SQL for the second at which a job may begin. */
 const begin = (startAfter: string) => `floor(extract(epoch FROM greatest(now(), ${startAfter})))::bigint - ${EPOCH}`
 
 /**
- * Installs the fair-share priority of groups. Workers take the job with the highest priority first, so the priority of a job
- * with a group is the second, negated, at which its share ends. A share begins when the job may begin, or when the share of
- * the last waiting job of its group ends. Its length is the tier of the job: the longer the job keeps a worker, the longer.
- * So a quick job goes before slow ones, and a job of a group without a backlog before the backlogs of all others.
- * Each job of a backlog goes before jobs that are sent after the end of its share. While a worker is free, no job waits. Jobs
- * of a group that are stored at the same time may get the same share.
+ * Installs the fair-share priority of groups as a trigger. Workers take the job with the highest priority first. The priority of
+ * a job with a group is the negated second at which its share ends. A share begins when the job may begin, or when the share of
+ * the group's last waiting job ends. Its length is the tier of the job: the longer a job keeps a worker, the longer its share. So
+ * a quick job runs before slow jobs, and a job of a group without a backlog runs before all backlogs. Each job of a backlog runs
+ * before jobs that are sent after the end of its share. While a worker is free, no job waits. Jobs of a group that are stored at
+ * the same time may get the same share.
  *
- * The queue inserts a job again after each failure. Jobs with the same number of failures form a backlog of their own, and so
- * do jobs whose shares have the same length.
+ * The queue inserts a job again after each failure. Jobs with different numbers of failures, or with shares of different lengths,
+ * form separate backlogs.
  */
 export async function installFairShare(db: Kysely<unknown>, schema: string): Promise<void> {
   const [jobs, setPriority] = [sql.id(schema, 'job_common'), sql.id(schema, 'set_turn')]
@@ -37,7 +37,7 @@ export async function installFairShare(db: Kysely<unknown>, schema: string): Pro
            ORDER BY j.priority LIMIT 1)));
         RETURN NEW;
       END $$`.execute(trx)
-    // Another CREATE would wait for the writers of jobs.
+    // Do not create an existing trigger again, because CREATE would wait for all writers of jobs.
     const { rows } = await sql`
       SELECT FROM pg_trigger WHERE tgrelid = ${`"${schema}".job_common`}::regclass AND tgname = 'job_common_turns'`.execute(
       trx,
@@ -54,22 +54,21 @@ export async function installFairShare(db: Kysely<unknown>, schema: string): Pro
   })
 }
 
-/** The jobs of a group, and the length of their shares from now on. */
+/** The jobs of a group, and the new length of their shares. */
 export interface NewShare {
   readonly task: AnyTask
   readonly group: string
   readonly shareSeconds: number
-  /** Only shorter shares get another length. */
+  /** Only shares shorter than this change. */
   readonly below: number
 }
 
-/** The most jobs that one call changes. A later call may change further ones. */
+/** The maximum number of jobs that one call changes. A later call can change more. */
 const REPRIORITIZED_MAX = 1_000
 
 /**
- * Gives the next jobs of a group shares of another length. The first share begins when its job may begin, and the jobs keep
- * their order. A job that runs has this length at its next attempt. Lock order: none is needed, because the statement skips jobs
- * that another one has locked.
+ * Changes the length of the shares of a group's next jobs. The first share begins when its job may begin, and the jobs keep their
+ * order. A running job gets the new length at its next attempt. There is no lock order, because the statement skips locked jobs.
  */
 export async function reprioritize(boss: PgBoss, schema: string, { task, group, ...share }: NewShare): Promise<void> {
   const ofGroup = (condition: string) => `

@@ -27,7 +27,7 @@ const optionsOf = (url: string): MigrateOptions => ({
   grants: { role, appendOnly: [] },
 })
 
-/** The statements that the next install would run as the owner. */
+/** Inserts a statement that the next install would run with the rights of the owner. */
 const FORGED = `INSERT INTO app_shop_jobs.bam (name, version, status, table_name, command)
   VALUES ('x', 46, 'pending', 'job_common', 'CREATE TABLE public.owned AS SELECT session_user')`
 
@@ -64,7 +64,7 @@ describe('installing the queue', () => {
 
   const asOwner = async (statement: string) =>
     (await withDatabase(database, (db) => sql.raw(statement).execute(db))).rows
-  /** The code of the error when the role is refused. */
+  /** Returns the error code if the role is refused. */
   const asRole = (statement: string): Promise<unknown> =>
     withDatabase(database, (db) =>
       db.transaction().execute(async (trx) => {

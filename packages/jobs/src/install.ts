@@ -10,32 +10,32 @@ import { type AnyTask, deadLetterQueue, type JobIndex } from './task.ts'
 
 export interface InstallOptions {
   readonly url: string
-  /** The schema of the queue, for example `auth_jobs`. */
+  /** The schema of the queue, such as `auth_jobs`. */
   readonly schema: string
   readonly tasks: readonly AnyTask[]
 }
 
-/** The version of the queue. Part of `settings` of a migration run, since the schema of the queue depends on it. */
+/** The version of the queue's schema. `settings` of a migration include it, so a new version runs the install again. */
 export const QUEUE_VERSION: string = `${pgBoss.version}, with turns by their length`
 
 /**
- * Makes or updates the schema of the queue and its queues. It runs within `migrate`, under its lock. If all is up to date, it
- * changes nothing.
- * @throws Error that says who holds an advisory lock of the queue, where it has waited for one for 30 s
+ * Creates or updates the schema of the queue, and its queues. It runs in `migrate`, under the migration lock. If everything is up
+ * to date, it changes nothing.
+ * @throws Error that names the holder of an advisory lock of the queue, after a wait of 30 s
  */
 export async function installJobs(db: Kysely<unknown>, { url, schema, tasks }: InstallOptions): Promise<void> {
   await secureQueue(db, schema)
-  // Loaded here, so that a start without an install does not load it.
+  // Load the library here, so that a start without an install does not load it.
   const { PgBoss } = await import('pg-boss')
   const boss = new PgBoss({
-    // An update may build indexes outside of transactions, which a session of its own allows.
+    // An update may build indexes outside of transactions. This needs its own session.
     ...underSettings({ ...OWN_PATH, ...NO_LIMITS }, { url, hasSession: await keepsSettings(url) }),
     schema,
     max: 1,
     supervise: false,
     schedule: false,
     migrate: true,
-    // An install that is killed would leave its row in the list of instances.
+    // Do not register an instance, because a killed install would leave its row in the list of instances.
     registerInstance: false,
   })
   boss.on('error', () => {})
@@ -46,7 +46,7 @@ export async function installJobs(db: Kysely<unknown>, { url, schema, tasks }: I
     await boss.stop({ graceful: false })
   }
   await secureQueue(db, schema)
-  // Without it the planner believes that each queue has jobs in each state, and reads all of a queue to find none.
+  // Without these statistics, the planner expects jobs in each state, and reads a whole queue to find none.
   await sql`
     CREATE STATISTICS IF NOT EXISTS ${sql.id(schema, 'job_common_queue_states')} (mcv)
     ON name, state FROM ${sql.id(schema, 'job_common')}`.execute(db)
@@ -55,15 +55,15 @@ export async function installJobs(db: Kysely<unknown>, { url, schema, tasks }: I
 }
 
 /**
- * Makes an index that is missing. Writers of jobs wait meanwhile, some seconds with a million jobs: they run
- * in the background.
+ * Creates a missing index. Writers of jobs wait for it, a few seconds with a million jobs. This is acceptable because they run in
+ * the background.
  */
 async function createIndex(
   db: Kysely<unknown>,
   schema: string,
   { task, index }: { readonly task: AnyTask; readonly index: JobIndex },
 ): Promise<void> {
-  // IF NOT EXISTS would wait for the lock of the table before it looks.
+  // Check first, because `IF NOT EXISTS` would wait for the lock of the table before it checks.
   const { rows } = await sql`SELECT WHERE to_regclass(${`"${schema}"."${index.name}"`}) IS NULL`.execute(db)
   if (rows.length === 0) return
   const queue = index.of === 'jobs' ? task.name : deadLetterQueue(task)
@@ -73,11 +73,11 @@ async function createIndex(
 }
 
 /**
- * An install runs the statements in the table `bam`, and puts the names of tables into statements, with the rights of the
- * owner. So this deletes what others could have written to `bam`, and takes their right to write there. It also lets no queue
- * have a table of its own. Statements that an install has left in `bam` itself stay.
+ * Protects against statements of other roles. An install runs the statements in the table `bam`, and uses table names from the
+ * table `queue`, with the rights of the owner. So this deletes what other roles could have written to `bam`, and revokes their
+ * right to write there. It also forbids separate tables for queues. Statements of an earlier install in `bam` stay.
  *
- * Lock order: `bam`, `queue`. One migration at a time installs, so nobody takes the two in another order.
+ * Lock order: `bam`, `queue`. Only one migration installs at a time, so no process takes them in another order.
  */
 async function secureQueue(db: Kysely<unknown>, schema: string): Promise<void> {
   const [bam, queue] = [sql.id(schema, 'bam'), sql.id(schema, 'queue')]
@@ -110,7 +110,7 @@ async function secureQueue(db: Kysely<unknown>, schema: string): Promise<void> {
   })
 }
 
-/** The objects that the queue makes in its schema. Indexes, partitions and sequences go with their tables. */
+/** The objects that pg-boss creates in the schema. Indexes, partitions and sequences are dropped with their tables. */
 const TABLES = [
   ...['job', 'job_common', 'job_dependency', 'queue', 'queue_stats', 'schedule', 'subscription'],
   ...['version', 'warning', 'bam', 'instance'],
@@ -122,8 +122,8 @@ const FUNCTIONS = [
 const TYPES = ['job_state'] as const
 
 /**
- * Drops the schema of the queue, with what the queue has made there. Does nothing where there is no such schema.
- * @throws DatabaseError (2BP01) where something else is in the schema, or something else depends on it
+ * Drops the schema of the queue and everything that pg-boss has created there. Does nothing if the schema does not exist.
+ * @throws DatabaseError (2BP01) if the schema contains something else, or if something else depends on it
  */
 export async function dropJobs(db: Kysely<unknown>, schema: string): Promise<void> {
   await sql`DROP TABLE IF EXISTS ${inSchema(schema, TABLES)}`.execute(db)
@@ -139,7 +139,7 @@ function inSchema(schema: string, names: readonly string[]): RawBuilder<unknown>
   return sql.join(names.map((name) => sql.id(schema, name)))
 }
 
-/** The worker ends an attempt itself. The queue gives up attempts that report nothing for longer. */
+/** The worker ends attempts. The queue waits this much longer before it gives up an attempt that reports nothing. */
 const EXPIRY_MARGIN_SECONDS = 15
 const DEAD_KEPT_SECONDS = 90 * 86_400
 const DONE_KEPT_SECONDS = 3_600
@@ -161,16 +161,16 @@ async function installTask(boss: PgBoss, task: AnyTask): Promise<void> {
   })
 }
 
-/** Making a queue takes a lock that anybody who may connect can hold. Where a queue is there, nothing waits for it. */
+/** Creates a missing queue. Creation takes a lock that any user may hold, so an existing queue skips it. */
 async function createOrUpdate(boss: PgBoss, name: string, options: QueueOptions): Promise<void> {
   if ((await boss.getQueue(name)) === null) await boss.createQueue(name, options)
   await boss.updateQueue(name, options)
 }
 
-/** The ends of the names of the advisory locks that pg-boss takes to make its schema, and its queues. */
+/** The suffixes of the names of pg-boss's advisory locks. It takes one lock to create its schema, and one to create queues. */
 const LOCKS = ['', 'create-queue'] as const
 
-/** @throws Error that says who holds a lock of pg-boss, where it has waited for one for too long */
+/** @throws Error that names the holder of a lock of pg-boss, after it has waited too long for the lock */
 async function namingOwners<T>(db: Kysely<unknown>, schema: string, use: () => Promise<T>): Promise<T> {
   try {
     return await use()

@@ -23,19 +23,19 @@ const readGreeting = (json: unknown): Greeting => {
 
 const options = { retryLimit: 1, firstDelaySeconds: 1, delaySecondsMax: 1, timeoutSeconds: 30 }
 const greet = defineEncryptedTask('greet', readGreeting, options)
-/** A task whose first attempt is the last. */
+/** A task without retries. */
 const once = defineTask<Greeting>('greet_once', { ...options, retryLimit: 0 })
 const fail = defineTask<Greeting>('fail', { ...options, retryLimit: 0 })
 const hang = defineTask<Greeting>('hang', { ...options, timeoutSeconds: 1 })
 const slow = defineTask<Greeting>('slow', { ...options })
-/** A task of which a process does two jobs of a group at once. */
+/** A task of which a process does two jobs of a group at the same time. */
 const shared = defineTask<Greeting>('shared', { ...options, groups: { jobsMax: 8, groupJobsMax: 2 } })
-/** A task of which a process does one job of a group at once. */
+/** A task of which a process does only one job of a group at a time. */
 const fair = defineTask<Greeting>('fair', { ...options, groups: { jobsMax: 2, groupJobsMax: 1 } })
 const noting = defineTask<Greeting>('noting', { ...options })
-/** A task of which a process does more jobs at once than it begins at a time. */
+/** A task of which a process may do more jobs at the same time than it starts together. */
 const wide = defineTask<Greeting>('wide', { ...options, groups: { jobsMax: 64, groupJobsMax: 40 } })
-/** A task whose worker ends with a job under way. */
+/** A task whose worker ends while a job is running. */
 const left = defineTask<Greeting>('left', { ...options, groups: { jobsMax: 1, groupJobsMax: 1 } })
 /** A task that no worker takes. */
 const nobody = defineTask<Greeting>('nobody', { ...options })
@@ -94,7 +94,7 @@ describe('jobs', () => {
   })
 
   it('works through a backlog faster than it polls', async () => {
-    // Polling takes eight jobs in two seconds: far fewer than these in the time that `poll` waits.
+    // Polling takes eight jobs in two seconds, far fewer than 100 within the time limit of `poll`.
     await database.db.transaction().execute(async (trx) => {
       for (let i = 0; i < 100; i += 1) await jobs.send(trx, greet, { to: `guest ${i}` })
     })
@@ -209,7 +209,7 @@ describe('jobs', () => {
       database.db,
     )
     expect(rows).toHaveLength(10)
-    // No ciphertext contains this by chance: base64url has no space.
+    // Ciphertext is base64url and contains no space, so it cannot contain this text by chance.
     expect(rows.map(({ data }) => data).join()).not.toContain('guest 7')
     await expect.poll(() => greeted.length).toBe(10)
   })
@@ -304,7 +304,7 @@ describe('jobs', () => {
 
   it('runs the jobs of a killed worker again soon', async () => {
     const id = await jobs.send(database.db, greet, { to: 'Margaret' }, { startAfterSeconds: 3_600 })
-    // The state that a process leaves when it is killed a moment after it has begun.
+    // Create the state that remains after a process was killed shortly after it began the job.
     await sql`
       UPDATE example_jobs.job SET state = 'active', start_after = now(), started_on = now() - interval '11 s',
         heartbeat_on = now() - interval '11 s' WHERE id = ${id}`.execute(database.db)

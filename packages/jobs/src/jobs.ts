@@ -16,32 +16,32 @@ import type { OutboxEntry } from './outbox.ts'
 import { type JobTransaction, openQueue, postpone, type Queue, type QueueConfig, retryDeadLetterJobs } from './queue.ts'
 import type { AnyTask, Groups, Task } from './task.ts'
 
-/** How background work reaches its queue, encrypts its payloads and is measured. */
+/** How background work reaches its queue, encrypts its payloads and reports metrics. */
 export interface JobsConfig extends QueueConfig, AttemptConfig {
   readonly meter: Meter
-  /** The clock by which workers are found that have stopped. */
+  /** The clock used to detect stopped workers. */
   readonly now: () => Date
-  /** After this time without a fetch of jobs a worker counts as stopped. By default SILENT_MS. */
+  /** The time without a fetch of jobs after which a worker counts as stopped, in milliseconds. The default is SILENT_MS. */
   readonly silentMs?: number
 }
 
-/** When a job is due; by default at once. */
+/** When a job is due, and its place in a fair share. By default a job is due immediately. */
 interface SendOptions {
   readonly startAfterSeconds?: number
-  /** The group of the job, such as its merchant (`TaskOptions.groups`). By default none. */
+  /** The group of the job, such as its merchant (`TaskOptions.groups`). By default a job has no group. */
   readonly group?: string
   /**
-   * The share of the job, a whole number: while workers are busy, the job waits for so much longer, and so do the jobs of
-   * its group behind it. Jobs of a group whose shares differ in length do not wait for each other. By default a minute.
+   * The share of the job in whole seconds. While workers are busy, the job and later jobs of its group wait longer by this time.
+   * Jobs of one group with different shares do not wait for each other. By default a minute.
    */
   readonly shareSeconds?: number
 }
 
-/** The background work of a service. A process that works on no jobs may still send them. */
+/** The background work of a service. A process without workers can still send jobs. */
 export interface Jobs {
-  /** Connects when `after` has resolved. Calls of the other methods wait meanwhile. Before `open` they reject. */
+  /** Connects to the queue after `after` has resolved. Other methods wait until then. They reject if `open` was not called. */
   open(after?: Promise<void>): Promise<void>
-  /** Adds a job in the transaction of its cause. It runs after the commit, or never. @returns the id of the job */
+  /** Adds a job in the caller's database transaction. It runs only after the commit. @returns the id of the job */
   send<Payload extends object>(
     trx: JobTransaction,
     task: Task<Payload>,
@@ -49,56 +49,55 @@ export interface Jobs {
     options?: SendOptions,
   ): Promise<string>
   /**
-   * Does a job in this process at once. It was sent with a `startAfterSeconds` beyond the task's `timeoutSeconds`, so that no
-   * worker takes it meanwhile. If the attempt throws, the queue runs the job again when it is due.
+   * Runs a job in this process immediately. The job must have a `startAfterSeconds` beyond the task's `timeoutSeconds`, so that
+   * no worker takes it. If the attempt throws, the queue runs the job again when it is due.
    */
   run(task: AnyTask, id: string, attempt: () => Promise<Outcome>): Promise<Outcome>
-  /** Makes a job that a SQL function writes into the table `outbox`. */
+  /** Prepares a job that an SQL function writes into the table `outbox`. */
   prepare<Payload extends object>(task: Task<Payload>, payload: Payload): Promise<OutboxEntry>
   insert(trx: JobTransaction, task: string, entries: readonly Omit<OutboxEntry, 'task'>[]): Promise<void>
-  /** Takes jobs of a task as soon as they are committed: at most eight at once, or as many as its `groups` say. */
+  /** Takes jobs of a task after their commit: at most eight concurrently, or as many as its `groups` allow. */
   work<Payload extends object>(task: Task<Payload>, handler: Handler<Payload>): Promise<void>
-  /** Looks for jobs of a task with groups now, after the commit that has added them. */
+  /** Looks for jobs of a task with groups immediately. Call it after the commit that added the jobs. */
   wake(task: string): void
   /**
-   * Gives the next jobs of a group shares of another length, once their duration is known. Skips jobs that another call is
-   * changing.
+   * Changes the shares of the next jobs of a group, when their duration is known. It skips jobs that another call is changing.
    */
   reprioritize(share: NewShare): Promise<void>
-  /** Adds a job of a task at each time of a cron expression (UTC), once for all processes. */
+  /** Adds a job of a task at each time of a cron expression (UTC), once for all processes together. */
   schedule(task: Task<Record<string, never>>, cron: string): Promise<void>
   /**
-   * Puts the dead-letter jobs of a task back into its queue, with all their attempts.
-   * @param trx default: statements of the queue's own connection
-   * @returns their number
+   * Puts the dead-letter jobs of a task back into its queue. They get all their attempts again.
+   * @param trx the database transaction; by default, the queue uses its own connection
+   * @returns the number of jobs
    */
   retryDeadLetterJobs(task: AnyTask, trx?: JobTransaction): Promise<number>
-  /** @throws Error unless the queue is open, and the worker of each task fetches jobs or is busy with one */
+  /** @throws Error unless the queue is open and the worker of each task is busy or fetches jobs */
   check(): Promise<void>
   /** Waits for running jobs, then disconnects. Jobs that take longer than `withinMs` are tried again later. */
   close(withinMs?: number): Promise<void>
 }
 
 const POLL_SECONDS = 2
-/** Longer than a fetch of jobs without an answer, so that the next fetch counts. */
+/** Longer than a fetch that gets no answer, so that the next fetch can still count. */
 const SILENT_MS = 60_000
-// A worker fetches once in POLL_SECONDS, unless it is notified or its last batch was full. With one job for each fetch, a
-// backlog of mails would leave at one in two seconds.
+// A worker fetches once every POLL_SECONDS, unless it is notified or its last batch was full. With one job per fetch, a backlog
+// of mails would be sent at a rate of one every two seconds.
 const WORK_OPTIONS = {
   includeMetadata: true,
   perJobResults: true,
   burstWhenBatchFull: true,
   pollingIntervalSeconds: POLL_SECONDS,
   notifyPollingIntervalSeconds: POLL_SECONDS,
-  // A batch ends with its slowest job. While a job hangs, the other worker goes on.
+  // A batch ends with its slowest job. If a job hangs, the other worker still takes jobs.
   localConcurrency: 2,
   batchSize: 4,
 } as const
-/** Part of the time to close that is kept for giving up running jobs. */
+/** The part of the closing time that is reserved for giving up running jobs, in milliseconds. */
 const GIVE_UP_MS = 2_000
 const CLOSE_MS = 25_000
 
-/** Makes the background work of a service. Its queue is reached by `open`. */
+/** Creates the background work of a service. `open` connects it to its queue. */
 export function createJobs(config: JobsConfig): Jobs {
   const outcomes = config.meter.createCounter('jobs_total', { description: 'Attempts of background jobs by outcome' })
   let opening: Promise<Queue> | undefined
@@ -132,7 +131,7 @@ export function createJobs(config: JobsConfig): Jobs {
       await boss.insert(task, entries.map(toInsert), { db: fromKysely(trx) })
     },
     work: async (task, handler) => {
-      // Starts at 0, so that the first increment is visible.
+      // Start at 0, so that the first increment is visible.
       for (const outcome of OUTCOMES) outcomes.add(0, { task: task.name, outcome })
       const { boss } = await queue()
       const runJob = jobRunner(config, { boss, outcomes, task, handler })
@@ -172,7 +171,7 @@ function toGroup(id: string, shareSeconds: number | undefined): GroupOptions {
   return shareSeconds === undefined ? { id } : { id, tier: String(shareSeconds) }
 }
 
-/** Starts the workers of pg-boss for a task, or one of ours where its groups have a fair share. */
+/** Starts the workers of pg-boss for a task. If the task has groups with a fair share, starts a `GroupWorker` instead. */
 async function startWorker<Data extends object>(
   { schema, now, onError }: JobsConfig,
   boss: PgBoss,
@@ -184,7 +183,7 @@ async function startWorker<Data extends object>(
   return []
 }
 
-/** The workers of pg-boss that wait for jobs. One that failed to report the outcome of its jobs still lists them. */
+/** The idle workers of pg-boss. A worker that failed to report outcomes counts as idle, though pg-boss lists its jobs. */
 function wipOf(boss: PgBoss): Pick<AnyGroupWorker, 'task' | 'lastSeenMs'>[] {
   return boss.getWipData().flatMap((worker) => {
     const isBusy = worker.count > 0 && (worker.lastErrorOn ?? 0) < (worker.lastJobStartedOn ?? 0)
@@ -196,7 +195,7 @@ function lastSeen({ createdOn, lastFetchedOn, lastJobEndedOn }: WipData): number
   return Math.max(createdOn, lastFetchedOn ?? 0, lastJobEndedOn ?? 0)
 }
 
-/** Jobs that this process does without a worker. */
+/** Runs jobs in this process without a worker. */
 function createOwnRuns(
   queue: () => Promise<Queue>,
   outcomes: Counter,
@@ -231,7 +230,6 @@ function createOwnRuns(
 
 interface GroupWorkerOptions<Data extends object> {
   readonly boss: PgBoss
-  /** The schema of the queue. */
   readonly schema: string
   readonly task: AnyTask
   readonly groups: Groups
@@ -240,29 +238,29 @@ interface GroupWorkerOptions<Data extends object> {
   readonly onError: (error: Error) => void
 }
 
-/** How often jobs are looked for that other processes have added, or that are due. */
+/** The interval at which the worker looks for due jobs and for jobs that other processes have added. */
 const POLL_MS = 500
-/** The most jobs of a task that have begun within the last `STARTING_MS` in a process. */
+/** The maximum number of jobs of a task in a process that began within the last `STARTING_MS`. */
 const STARTING_MAX = 32
-/** From then on a job waits for another server, and takes no slot from those that begin. */
+/** After this time a job is assumed to wait for another server. It then no longer takes a slot from jobs that begin. */
 const STARTING_MS = 500
-/** The queue gives up a job of whose process it hears nothing for ten seconds. */
+/** The interval at which running jobs are reported as alive. The queue gives up a job after ten seconds without such a report. */
 const TOUCH_MS = 5_000
 
-/** A worker for the jobs of a task with groups, whatever their payloads are. */
+/** A worker of a task with groups, for any payload. */
 type AnyGroupWorker = Pick<GroupWorker<object>, 'lastSeenMs' | 'wake' | 'stop'> & {
   readonly task: { readonly name: string }
 }
 
 /**
- * Does the jobs of a task whose groups have a fair share, each on its own. pg-boss has a worker for each few jobs, and each of
- * them asks for more, so some hundred would be too many. A job that waits for another server costs little. So many slow
- * ones run beside each other here, and only those that have just begun keep others waiting.
+ * Runs the jobs of a task whose groups have a fair share, one by one. A worker of pg-boss runs only a few jobs, and each worker
+ * polls the queue, so hundreds of them would be too many. A job that waits for another server costs little. So here many slow
+ * jobs run concurrently, and only jobs that have just begun delay others.
  */
 class GroupWorker<Data extends object> {
   readonly task: AnyTask
   readonly #options: GroupWorkerOptions<Data>
-  /** The ends of the attempts that run. An attempt that was silent for too long may still run when the next one begins. */
+  /** The running attempts. An attempt that the queue has given up may still run when the next attempt of the same job begins. */
   readonly #running = new Map<JobWithMetadata<Data>, Promise<void>>()
   readonly #looking: Promise<void>
   readonly #touching: NodeJS.Timeout
@@ -279,17 +277,17 @@ class GroupWorker<Data extends object> {
     this.#looking = this.#look()
   }
 
-  /** When it last looked for jobs without a failure, in milliseconds since 1970. */
+  /** The time of the last successful look for jobs, in milliseconds since 1970. */
   get lastSeenMs(): number {
     return this.#lastSeenMs
   }
 
-  /** Looks for jobs now. */
+  /** Looks for jobs immediately. */
   wake(): void {
     this.#bell.resolve()
   }
 
-  /** Takes no more jobs, waits for those that run, and gives those up that run longer. They are tried again. */
+  /** Stops taking jobs and waits for running jobs. Jobs that still run after `withinMs` are given up, and tried again later. */
   async stop(withinMs: number): Promise<void> {
     this.#isStopped = true
     this.wake()
@@ -311,9 +309,9 @@ class GroupWorker<Data extends object> {
   }
 
   /**
-   * Begins the next job. One at a time: of several of one group, pg-boss leaves those out that are too many for the group, and
-   * not by their turns.
-   * @returns whether there may be another one, and a slot for it
+   * Starts the next job. It fetches one job at a time. If pg-boss fetched several jobs and a group had too many of them, it would
+   * leave out jobs of that group without regard to their order.
+   * @returns whether a job was started, so that another job and a slot may be available
    */
   async #take(): Promise<boolean> {
     const { boss, groups, now } = this.#options
@@ -369,7 +367,7 @@ class GroupWorker<Data extends object> {
   }
 }
 
-/** A job at the attempt that was fetched: what is reported of it counts only while no other attempt has begun. */
+/** Identifies the fetched attempt of a job. The queue ignores a report about an attempt if a later attempt has begun. */
 function attemptOf({ id, retryCount }: JobWithMetadata<object>) {
   return { id, retryCount }
 }

@@ -7,7 +7,7 @@ import { defineTask } from './task.ts'
 
 const JOBS = 150
 const LISTED = 100
-/** The pieces in which PostgreSQL keeps what a job has left behind. */
+/** The number of pieces in which PostgreSQL stores the output of a job. */
 const PIECES = 3
 
 const nobody = defineTask<object>('nobody', {

@@ -1,7 +1,7 @@
 import { type QueryExecutorProvider, sql } from 'kysely'
 import { type AnyTask, deadLetterQueue } from './task.ts'
 
-/** Dead-letter jobs of one task, for the same reason. */
+/** Dead-letter jobs of one task that failed for the same reason. */
 export interface DeadLetterJobs {
   readonly task: string
   readonly reason: string
@@ -9,17 +9,17 @@ export interface DeadLetterJobs {
   readonly lastAt: Date
 }
 
-/** Jobs of one task that are not done yet. */
+/** Jobs of one task that are not done. */
 export interface WaitingJobs {
   readonly task: string
-  /** `waiting` for their time or a worker, `running`, or `retry`: waiting after a failure. */
+  /** `waiting` until it is due or a worker is free, `running`, or `retry`: waiting after a failed attempt. */
   readonly state: 'waiting' | 'running' | 'retry'
   readonly count: number
   readonly oldest: Date
 }
 
 interface Queues {
-  /** The database of the service, whatever its tables are. */
+  /** The database of the service, with any tables. */
   readonly db: QueryExecutorProvider
   readonly schema: string
   readonly tasks: readonly AnyTask[]
@@ -28,8 +28,8 @@ interface Queues {
 const REASONS_MAX = 100
 
 /**
- * Lists the newest jobs of all tasks in one state, at most 100. `failed`: dead. They are chosen first: what a job has left
- * behind may have 300 kB, and is read for these alone.
+ * Lists the newest jobs of all tasks in one state, at most 100. `failed` means dead-letter jobs. The query first selects the jobs
+ * and then reads their output, because the output of a job may have 300 kB.
  */
 export async function listJobs(
   { db, schema, tasks }: Queues,
@@ -52,7 +52,7 @@ export async function listJobs(
   return rows.map((row) => ({ ...row, created: new Date(row.created) }))
 }
 
-/** Lists the jobs in the dead-letter queues by task and reason, the most frequent first, at most 100 reasons. */
+/** Counts the jobs in the dead-letter queues by task and reason, the most frequent first, at most 100 reasons. */
 export async function listDeadLetterJobs({ db, schema, tasks }: Queues): Promise<readonly DeadLetterJobs[]> {
   const { rows } = await sql<DeadLetterJobs>`
     SELECT source_name AS task, coalesce(source_output ->> 'message', 'unknown') AS reason,
@@ -72,7 +72,7 @@ export async function listWaitingJobs({ db, schema, tasks }: Queues): Promise<re
   return rows.map((row) => ({ ...row, oldest: new Date(row.oldest) }))
 }
 
-/** How many jobs of a task wait for their time or a worker, run, or are dead. */
+/** The number of jobs of a task that wait, run, or are dead-letter jobs. */
 export interface TaskCounts {
   readonly name: string
   readonly waiting: number
@@ -83,7 +83,7 @@ export interface TaskCounts {
 /** Counts the jobs of each task that are not done, in the order of `tasks`. */
 export async function countJobs({ db, schema, tasks }: Queues): Promise<readonly TaskCounts[]> {
   const queues = tasks.flatMap((task) => [task.name, deadLetterQueue(task)])
-  // An index of the queue has these states, and no job that is done.
+  // The condition matches a partial index of the queue, which leaves out jobs that are done.
   const { rows } = await sql<{ queue: string; waiting: number; running: number }>`
     SELECT name AS queue, (count(*) FILTER (WHERE state <> 'active'))::int AS waiting,
       (count(*) FILTER (WHERE state = 'active'))::int AS running
@@ -98,15 +98,15 @@ export async function countJobs({ db, schema, tasks }: Queues): Promise<readonly
   }))
 }
 
-/** A job that is not done, without its payload: some payloads are secret. */
+/** A job that is not done. It has no payload, because some payloads are secret. */
 export interface ListedJob {
-  /** The id that `send` returned for the job, also for a dead-letter job. */
+  /** The id that `send` returned for the job. A dead-letter job keeps this id. */
   readonly id: string
   readonly task: string
-  /** When it was sent, or put back when it was dead. */
+  /** When the job was sent, or when it was put back from the dead-letter queue. */
   readonly created: Date
   readonly attempts: number
-  /** Why the last attempt failed. Null: none has failed. */
+  /** Why the last attempt failed. `null` if no attempt has failed. */
   readonly error: string | null
 }
 

@@ -3,15 +3,15 @@ import { type QueryExecutorProvider, sql } from 'kysely'
 import { type AnyTask, deadLetterQueue } from './task.ts'
 
 interface Queues {
-  /** The database of the service, whatever its tables are. */
+  /** The database of the service, with any tables. */
   readonly db: QueryExecutorProvider
   readonly schema: string
   readonly tasks: readonly AnyTask[]
 }
 
 /**
- * Reports for each task how many jobs wait (`jobs_queued`), how long the oldest due job has waited for a worker
- * (`jobs_oldest_due_seconds`), and how many jobs are dead (`jobs_dead`). Every process reports the same values.
+ * Reports for each task the number of waiting jobs (`jobs_queued`), the time that the oldest due job has waited for a worker
+ * (`jobs_oldest_due_seconds`), and the number of dead-letter jobs (`jobs_dead`). Every process reports the same values.
  */
 export function observeJobs(meter: Meter, queues: Queues): void {
   const gauges = {
@@ -37,11 +37,11 @@ export function observeJobs(meter: Meter, queues: Queues): void {
 interface QueueLength {
   readonly queue: string
   readonly count: number
-  /** For the oldest due job. 0 when no job is due. */
+  /** The waiting time of the oldest due job. 0 if no job is due. */
   readonly oldestDueSeconds: number
 }
 
-/** Lengths of the queues that are not empty, including those of dead-letter jobs. The condition is that of an index of the queue. */
+/** Measures all queues that are not empty, with dead-letter queues. The condition matches an index of the queue. */
 async function measureQueues({ db, schema, tasks }: Queues): Promise<ReadonlyMap<string, QueueLength>> {
   const queues = tasks.flatMap((task) => [task.name, deadLetterQueue(task)])
   const { rows } = await sql<QueueLength>`
@@ -53,15 +53,15 @@ async function measureQueues({ db, schema, tasks }: Queues): Promise<ReadonlyMap
 }
 
 interface ObservedOutbox {
-  /** The database of the service, whatever its tables are. */
+  /** The database of the service, with any tables. */
   readonly db: QueryExecutorProvider
-  /** The column with the time at which a row was written. */
+  /** The column that contains the time at which a row was written. */
   readonly writtenAt: string
 }
 
 /**
- * Reports as `jobs_outbox_oldest_seconds` how long the oldest job has waited in the table `outbox` for the queue. It is at most
- * a second, unless the queue refuses the job or no process moves it. Every process reports the same value.
+ * Reports as `jobs_outbox_oldest_seconds` how long the oldest job has waited in the table `outbox`. The value is at most a
+ * second, unless the queue refuses the job or no process moves it. Every process reports the same value.
  */
 export function observeOutbox(meter: Meter, { db, writtenAt }: ObservedOutbox): void {
   const gauge = meter.createObservableGauge('jobs_outbox_oldest_seconds', {

@@ -43,7 +43,7 @@ function openOutbox(): Outbox {
   return createOutbox({ db: database.db, jobs, onError: ({ message }) => troubles.push(message) })
 }
 
-/** Writes greetings as a SQL function would. */
+/** Writes greetings to the outbox, as an SQL function would. */
 async function write(to: readonly string[]): Promise<void> {
   const entries = await Promise.all(to.map((name) => jobs.prepare(greet, { to: name })))
   for (const { task, data } of entries) {
@@ -53,7 +53,7 @@ async function write(to: readonly string[]): Promise<void> {
   }
 }
 
-/** Writes jobs of a task that has no queue. */
+/** Writes jobs of a task without a queue. */
 async function writeUnknown(count: number): Promise<void> {
   await sql`INSERT INTO ${sql.table('outbox')} (task, data)
     SELECT 'unheard-of', '{}' FROM generate_series(1, ${count})`.execute(database.db)

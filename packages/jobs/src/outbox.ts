@@ -1,48 +1,48 @@
 import { sql } from 'kysely'
 import type { JobTransaction } from './queue.ts'
 
-/** A job as a SQL function writes it into the table `outbox`. `data` comes from `jobs.prepare`. */
+/** A job as an SQL function writes it into the table `outbox`. `data` comes from `jobs.prepare`. */
 export interface OutboxEntry {
   readonly task: string
   readonly data: object
-  /** The UUID of the job. The queue has one job of an id, however often it is added. Undefined: any. */
+  /** The UUID of the job. The queue adds a job with a known id only once. By default the queue chooses an id. */
   readonly id?: string
-  /** The group of the job, such as its merchant (`TaskOptions.groups`). Undefined: none. */
+  /** The group of the job, such as its merchant (`TaskOptions.groups`). If `undefined`, the job has no group. */
   readonly group?: string
-  /** How long the turn of the job is (`SendOptions`). Undefined: `TURN_SECONDS`. */
+  /** The share of the job in seconds (`SendOptions`). If `undefined`, the default share applies. */
   readonly shareSeconds?: number
 }
 
 /**
- * Moves jobs from the table `outbox` to the queue. A row is deleted in the transaction that adds its job, so that no job is
- * lost or added twice.
+ * Moves jobs from the table `outbox` to the queue. A row is deleted in the database transaction that adds its job, so that no job
+ * is lost or added twice.
  */
 export interface Outbox {
-  /** Moves jobs soon, in the background. Call it after the commit that wrote them, so that they do not wait for a poll. */
+  /** Moves jobs soon, in the background. Call it after the commit of the jobs, so that they do not wait for a poll. */
   readonly wake: () => void
-  /** Starts to move jobs, and to check every second for jobs that other processes have left. */
+  /** Starts to move jobs, and to check every second for jobs that other processes have not moved. */
   readonly start: () => void
   /** Stops after the current batch. */
   readonly stop: () => Promise<void>
 }
 
 export interface OutboxOptions {
-  /** The database of the service, whatever its tables are. */
+  /** The database of the service, with any tables. */
   readonly db: { transaction(): { execute<T>(work: (trx: JobTransaction) => Promise<T>): Promise<T> } }
   readonly jobs: {
     /** Adds prepared jobs of one task to the queue. */
     insert(trx: JobTransaction, task: string, entries: readonly OutboxEntry[]): Promise<void>
-    /** Looks for jobs of a task, once the commit has added them. */
+    /** Looks for jobs of a task immediately. Called after the commit that added the jobs. */
     wake(task: string): void
   }
   readonly onError: (error: Error) => void
-  /** How rows are taken. By default from a table (id, task, data) with a job in each row. */
+  /** How to take rows. The default reads a table with the columns id, task and data, and one job per row. */
   readonly take?: TakeRows
 }
 
 /**
- * Deletes at most `limit` rows that no other process has locked, except jobs of the tasks `left`.
- * @returns the number of rows, and their jobs: a row may have none, one or more
+ * Deletes at most `limit` rows that no other process has locked, except jobs of the tasks in `left`.
+ * @returns the number of rows and their jobs; a row may have no job, one or several
  */
 export type TakeRows = (trx: JobTransaction, limit: number, left: readonly string[]) => Promise<TakenRows>
 
@@ -50,8 +50,8 @@ export interface TakenRows {
   readonly rows: number
   readonly entries: readonly OutboxEntry[]
   /**
-   * Deletes the rows after the commit that added their jobs: where they lie on another server than the queue, no transaction has
-   * both. Their jobs have ids, so that a row that is taken again adds none. Undefined: the rows are deleted already.
+   * Deletes the rows after the commit that added their jobs, if no database transaction can contain both, because the queue is on
+   * another server. The jobs have ids, so a row that is taken again adds no second job. Otherwise `undefined`.
    */
   readonly remove?: () => Promise<void>
 }
@@ -59,7 +59,7 @@ export interface TakenRows {
 const POLL_MS = 1_000
 const BATCH_ROWS = 100
 
-/** Returns the mover of a service's outbox. It moves nothing before `start`. */
+/** Returns the outbox of a service. It moves no jobs until `start` is called. */
 export function createOutbox(options: OutboxOptions): Outbox {
   let timer: NodeJS.Timeout | undefined
   let running: Promise<void> | undefined
@@ -95,7 +95,7 @@ export function createOutbox(options: OutboxOptions): Outbox {
   }
 }
 
-/** The queue has refused the jobs of a task, for example because only a later release knows the task. */
+/** The queue has refused the jobs of a task, for example because only a later release has the task. */
 class TaskRefused extends Error {
   readonly task: string
   constructor(task: string, cause: unknown) {
@@ -104,7 +104,7 @@ class TaskRefused extends Error {
   }
 }
 
-/** Moves batches as long as they are full. Rows that the queue refuses stay, and do not delay others. */
+/** Moves batches until a batch is not full. Rows that the queue refuses stay in the outbox and do not delay other rows. */
 async function moveAll(options: OutboxOptions): Promise<void> {
   const left = new Set<string>()
   for (;;) {

@@ -3,47 +3,47 @@ import type { Kysely, QueryExecutorProvider } from 'kysely'
 import type { PgBoss } from 'pg-boss'
 import { type AnyTask, deadLetterQueue } from './task.ts'
 
-/** How to reach the queue of a service, which is a schema of its own in the database of the service. */
+/** How to connect to the queue of a service. The queue has its own schema in the database of the service. */
 export interface QueueConfig {
   readonly url: string
-  /** The queue's own schema, for example `auth_jobs`. */
+  /** The schema of the queue, such as `auth_jobs`. */
   readonly schema: string
   readonly role?: string | undefined
-  /** False behind a pooler in transaction mode. Jobs are then found by polling only. */
+  /** `false` behind a pooler in transaction mode. Jobs are then found only by polling. */
   readonly prepared: boolean
   readonly applicationName: string
   readonly onError: (error: Error) => void
 }
 
-/** How long a statement of the queue may take. Clean-up after a long outage takes seconds. */
+/** The maximum time of a statement of the queue. Clean-up after a long outage takes seconds. */
 const STATEMENT_MS = 40_000
 /**
- * How long its answer may take: without this limit a server that has vanished would go unnoticed. The types
- * of pg-boss have no such option, which it hands on to its connections.
+ * The maximum time to wait for the result of a statement. Without it, a server that has vanished would not be noticed. The types
+ * of pg-boss do not declare this option, but pg-boss passes it to its connections.
  */
 const ANSWER_LIMIT = { query_timeout: STATEMENT_MS + 2_000 }
-/** How often jobs of killed workers are looked for. The default is a minute, during which codes would not be sent. */
+/** How often the queue looks for jobs of killed workers. The default is a minute, too long for sign-in codes. */
 const SUPERVISE_SECONDS = 5
 const REDRIVE_BATCH_JOBS = 1_000
 
 /**
- * Loads and returns the libraries of the queue and of encrypted payloads, 80 files. A start answers requests
- * before they are loaded.
+ * Loads the libraries of the queue and of encrypted payloads, 80 files. The service answers its first requests before they are
+ * loaded.
  */
 export function loadLibraries(): Promise<[typeof import('pg-boss'), typeof import('jose')]> {
   return Promise.all([import('pg-boss'), import('jose')])
 }
 
-/** A database transaction that adds jobs, over the tables of any service. */
+/** A database transaction that adds jobs, for a service with any tables. */
 export type JobTransaction = QueryExecutorProvider & Pick<Kysely<unknown>, 'executeQuery'>
 
-/** The open queue, and what lets it use a transaction of Kysely. */
+/** The open queue, and the function with which it uses a transaction of Kysely. */
 export interface Queue {
   readonly boss: PgBoss
   readonly fromKysely: typeof import('pg-boss').fromKysely
 }
 
-/** Connects to the queue. Loads the library of encrypted payloads too, before a job needs it. */
+/** Connects to the queue. It also loads the library for encrypted payloads, so that no job waits for the library. */
 export async function openQueue(config: QueueConfig): Promise<Queue> {
   const [{ PgBoss, fromKysely }] = await loadLibraries()
   const boss = new PgBoss({
@@ -54,7 +54,7 @@ export async function openQueue(config: QueueConfig): Promise<Queue> {
     createSchema: false,
     reindex: false,
     monitorVacuum: false,
-    // Nobody reads the list of instances: /ready and the metrics say which processes work.
+    // The list of instances is not used. `/ready` and the metrics say which processes work.
     registerInstance: false,
     superviseIntervalSeconds: SUPERVISE_SECONDS,
     monitorIntervalSeconds: SUPERVISE_SECONDS,
@@ -70,7 +70,7 @@ export async function openQueue(config: QueueConfig): Promise<Queue> {
   return { boss, fromKysely }
 }
 
-/** Puts the dead-letter jobs of a task back into its queue, in the transaction if there is one. @returns their number */
+/** Puts the dead-letter jobs of a task back into its queue, in `trx` if it is given. @returns their number */
 export async function retryDeadLetterJobs(
   { boss, fromKysely }: Queue,
   task: AnyTask,
@@ -86,9 +86,9 @@ export async function retryDeadLetterJobs(
 }
 
 /**
- * Puts a job that a worker holds back into its queue, with its attempts as they were: the queue counts an
- * attempt when it gives out a job that has `started_on`. Nobody gets the job again before the worker has
- * reported its batch, which is at once: the queue would take the report for the report of the next worker.
+ * Puts a job that a worker holds back into its queue without counting the attempt. The queue counts an attempt when it gives out
+ * a job with `started_on`, so this column becomes `NULL`. The job waits two seconds before a worker can get it again, and the
+ * current worker reports its batch in this time. Otherwise the queue would take that report for the report of the next worker.
  */
 export async function putBack(boss: PgBoss, schema: string, { id, name }: { id: string; name: string }): Promise<void> {
   await boss.getDb().executeSql(
@@ -99,7 +99,7 @@ export async function putBack(boss: PgBoss, schema: string, { id, name }: { id: 
   )
 }
 
-/** Lets a job that waits for its next attempt wait for at least so many seconds. */
+/** Delays a job that waits for its next attempt by at least `seconds` seconds from now. */
 export async function postpone(
   boss: PgBoss,
   schema: string,

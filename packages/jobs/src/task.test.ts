@@ -4,7 +4,7 @@ import { RETRY_FOR_A_DAY } from './task.ts'
 describe('RETRY_FOR_A_DAY', () => {
   it('tries for at least a day, and soon at first', () => {
     const { retryLimit, firstDelaySeconds, delaySecondsMax } = RETRY_FOR_A_DAY
-    // The queue waits between once and twice a delay, which doubles up to the longest delay.
+    // The queue waits for one to two times the delay. The delay doubles up to its maximum.
     const shortest = Array.from({ length: retryLimit }, (_, retry) =>
       Math.min(delaySecondsMax, firstDelaySeconds * 2 ** retry),
     )

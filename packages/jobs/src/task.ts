@@ -4,36 +4,36 @@ export interface TaskOptions {
   readonly firstDelaySeconds: number
   readonly delaySecondsMax: number
   readonly timeoutSeconds: number
-  /** For jobs that mostly wait for other servers, and whose groups have a fair share. Its handler throws no `DeadLetterJob`. */
+  /** For jobs that mostly wait for other servers and need a fair share. The handler throws no `DeadLetterJob`. */
   readonly groups?: Groups
-  /** The indexes that lists of its jobs need besides the indexes of the queue. */
+  /** The indexes that lists of these jobs need, in addition to the indexes of the queue. */
   readonly indexes?: readonly JobIndex[]
 }
 
-/** How many jobs of a task with groups are done at once. A free slot goes to the job whose share ends first. */
+/** How many jobs of a task with groups run at the same time. A free slot goes to the job whose share ends first. */
 export interface Groups {
-  /** Jobs of all groups in a process. */
+  /** The maximum number of running jobs of all groups, in one process. */
   readonly jobsMax: number
-  /** Jobs of one group in all processes. */
+  /** The maximum number of running jobs of one group, in all processes together. */
   readonly groupJobsMax: number
 }
 
-/** An index on the jobs of one task. A list uses it only where its statement has the name of the queue as a literal. */
+/** An index on the jobs of one task. A list uses the index only if its statement contains the name of the queue as a literal. */
 export interface JobIndex {
   /**
-   * Unique among all tasks of a service. Another definition is another name: an install makes what is
-   * missing, and changes nothing.
+   * A name that is unique among all tasks of a service. To change the definition, use a new name. The installation creates
+   * missing indexes and never changes existing ones.
    */
   readonly name: string
-  /** The jobs of the task, or its dead-letter jobs. */
+  /** Whether the index is on the jobs of the task or on its dead-letter jobs. */
   readonly of: 'jobs' | 'dead-letter jobs'
-  /** Columns and expressions as SQL, such as `(data ->> 'to'), created_on`. */
+  /** The columns and expressions in SQL, such as `(data ->> 'to'), created_on`. */
   readonly columns: string
-  /** The condition on the jobs that the index has, as SQL. Undefined: all. */
+  /** The condition of a partial index, in SQL. If `undefined`, the index contains all jobs. */
   readonly where?: string
 }
 
-/** A kind of background work with any payload, for code that only needs its name and its rules. */
+/** A kind of background work with any payload, for code that needs only the name and the rules. */
 export interface AnyTask extends TaskOptions {
   readonly name: string
   /** Whether payloads are encrypted in the tables of the queue, because they contain links, codes or keys. */
@@ -42,9 +42,9 @@ export interface AnyTask extends TaskOptions {
 
 /** A kind of background work. Its payload is JSON. */
 export interface Task<Payload extends object> extends AnyTask {
-  /** Only a type, so that `send` and `work` agree on the payload. */
+  /** Exists only as a type, so that `send` and `work` use the same payload type. */
   readonly payload?: Payload
-  /** Reads the JSON of a decrypted payload. Only an encrypted task has it. */
+  /** Reads the JSON of a decrypted payload. Only encrypted tasks have it. */
   readonly read?: ReadPayload<Payload>
 }
 
@@ -52,15 +52,15 @@ interface EncryptedTask<Payload extends object> extends Task<Payload> {
   readonly read: ReadPayload<Payload>
 }
 
-/** @throws Error when the JSON is no payload of the task, as that of another release may be */
+/** @throws Error if the JSON is not a payload of the task, for example because another release wrote it */
 type ReadPayload<Payload> = (json: unknown) => Payload
 
-/** The dead-letter queue of a task. It keeps dead-letter jobs until an operator looks. */
+/** Returns the name of the dead-letter queue of a task. The queue keeps dead-letter jobs until an operator handles them. */
 export function deadLetterQueue(task: AnyTask): string {
   return `${task.name}_dead`
 }
 
-/** 60 attempts over more than a day, after 5 s, 10 s, … up to half an hour, for work that must survive an outage. */
+/** 60 attempts over more than a day, with delays of 5 s, 10 s, … up to half an hour. For work that must survive an outage. */
 export const RETRY_FOR_A_DAY = { retryLimit: 60, firstDelaySeconds: 5, delaySecondsMax: 1_800 } as const
 
 /** Declares a kind of background work: `defineTask<{ userId: string }>('send_mail', { … })`. Its payloads are not encrypted. */
@@ -69,8 +69,8 @@ export function defineTask<Payload extends object>(name: string, options: TaskOp
 }
 
 /**
- * Declares a kind of background work whose payloads are encrypted, because they carry secrets.
- * @param read such as `(json) => MailJob.parse(json)`, by a schema of zod
+ * Declares a kind of background work with encrypted payloads, because the payloads contain secrets.
+ * @param read for example `(json) => MailJob.parse(json)`, with a zod schema
  */
 export function defineEncryptedTask<Payload extends object>(
   name: string,
@@ -80,7 +80,7 @@ export function defineEncryptedTask<Payload extends object>(
   return { name, encrypted: true, read, ...options }
 }
 
-/** Thrown by a handler when no later attempt could succeed: the job is dead at once. */
+/** Thrown by a handler if no later attempt can succeed. The job becomes a dead-letter job immediately. */
 export class DeadLetterJob extends Error {
   override readonly name = 'DeadLetterJob'
 }

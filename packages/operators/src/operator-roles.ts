@@ -1,9 +1,9 @@
-/** The roles of operators, from the lowest. Each may do what the roles before it may. */
+/** The roles of operators, from the lowest to the highest. Each role includes the rights of the roles before it. */
 export const OPERATOR_ROLES = ['viewer', 'support', 'admin'] as const
 /** The role of an operator (console reference: Roles). */
 export type OperatorRole = (typeof OPERATOR_ROLES)[number]
 
-/** Every action of an operator, in any service, with the lowest role that may do it (console reference: Actions). */
+/** Every action of an operator, in any service, with the lowest role that is allowed to do it (console reference: Actions). */
 export const OPERATOR_ACTIONS = {
   'operators.identify': 'viewer',
   'overview.read': 'viewer',
@@ -64,7 +64,7 @@ export const OPERATOR_ACTIONS = {
   'stock.adjust': 'admin',
 } as const satisfies Readonly<Record<string, OperatorRole>>
 
-/** An act of an operator, such as `transactions.refund`. */
+/** The name of an action, such as `transactions.refund`. */
 export type OperatorAction = keyof typeof OPERATOR_ACTIONS
 
 export function mayDo(role: OperatorRole, action: OperatorAction): boolean {

@@ -4,7 +4,7 @@ import { z } from 'zod'
 import type { Operator } from './operator.ts'
 import { mayDo, OPERATOR_ROLES, type OperatorAction, type OperatorRole } from './operator-roles.ts'
 
-/** The two schemes by which an operator authenticates, for the API document: both together. */
+/** The two authentication schemes of operators, for the API document. A request needs both. */
 export const OPERATOR_SCHEMES = {
   operatorKey: {
     type: 'apiKey',
@@ -17,7 +17,7 @@ export const OPERATOR_SCHEMES = {
 
 const Role = z.enum(OPERATOR_ROLES)
 
-/** The schema of the operator in the answer to GET /operator/me. @param actor describes the user who acts */
+/** The schema of the response to GET /operator/me. @param actor the description of the acting user */
 export function operatorView(actor: string): z.ZodObject<{
   key: z.ZodString
   role: typeof Role
@@ -33,8 +33,8 @@ export function operatorView(actor: string): z.ZodObject<{
 }
 
 /**
- * Requires that a role may do an action (console reference: Actions).
- * @param action undefined: no operator may do it
+ * Requires that a role is allowed to do an action (console reference: Actions).
+ * @param action `undefined` if no operator is allowed to use the route
  * @throws the error of `forbidden`, with the action and the role
  */
 export function requireAction(role: OperatorRole, action: OperatorAction | undefined, forbidden: ErrorFactory): void {
@@ -43,8 +43,8 @@ export function requireAction(role: OperatorRole, action: OperatorAction | undef
 
 /**
  * Guards the routes of a context (console reference: Checks of a request). Each route names its action, and the role of the
- * operator must be high enough for it.
- * @param findOperator recognizes the operator of a request, or refuses the request
+ * operator must allow the action.
+ * @param findOperator finds the operator of a request, or refuses the request
  * @param forbidden the error for a role that is too low
  */
 export function guardOperatorRoutes(
@@ -68,11 +68,11 @@ export function guardOperatorRoutes(
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The action of an operator at the route. */
+    /** The action that an operator does with the route. */
     action?: OperatorAction
   }
   interface FastifyRequest {
-    /** Set on every route of operators. */
+    /** Set on every operator route. */
     operator: Operator
   }
 }

@@ -3,7 +3,7 @@ import { flag, secret, text, url } from '@trestle/common/config/setting.ts'
 import { type OperatorAccess, type OperatorKey, operatorKeys } from './operator.ts'
 import type { OperatorTokenRules } from './operator-token.ts'
 
-/** Settings of the operator API, for a service that learns from auth who an operator is. */
+/** Settings of the operator API, for a service that uses auth to identify operators. */
 export const operatorSettings = {
   OPERATOR_KEYS: operatorKeys()
     .default([])
@@ -27,8 +27,8 @@ export const operatorSettings = {
 type OperatorValues = SettingValues<typeof operatorSettings>
 
 /**
- * The rule that operators need an issuer, and either published keys or a secret. Returns its complaint as a text.
- * @param prefix of the settings of the service, as in `PAYMENTS_`
+ * Returns the rule that operators need an issuer, and either published keys or a secret. The rule returns its problem as a text.
+ * @param prefix the prefix of the service's settings, such as `PAYMENTS_`
  */
 export function operatorRule(prefix: string): Rule<OperatorValues> {
   return ({ OPERATOR_KEYS, OPERATOR_JWKS_URL, OPERATOR_JWT_SECRET, OPERATOR_ISSUER }) => {
@@ -45,7 +45,7 @@ export interface OperatorConfig {
   readonly tokens: OperatorTokenRules
 }
 
-/** Returns who may call as an operator. Undefined: nobody. */
+/** Returns the keys and token rules of operators. Returns `undefined` if the settings allow no operator. */
 export function toOperators(values: OperatorValues): OperatorConfig | undefined {
   const { OPERATOR_KEYS, OPERATOR_JWKS_URL: jwksUrl, OPERATOR_JWT_SECRET, OPERATOR_ISSUER: issuer } = values
   if (OPERATOR_KEYS.length === 0 || issuer === undefined) return undefined
@@ -54,8 +54,8 @@ export function toOperators(values: OperatorValues): OperatorConfig | undefined 
 }
 
 /**
- * Creates the operator authenticator. Loads the library for tokens, so that a start without operators is faster.
- * @param now the clock by which tokens expire
+ * Creates the operator authenticator. It loads the token library only here, so that a start without operators is faster.
+ * @param now the clock for the expiry of tokens
  */
 export async function openOperatorAccess({ keys, tokens }: OperatorConfig, now: () => Date): Promise<OperatorAccess> {
   const { createOperatorTokens } = await import('./operator-token.ts')

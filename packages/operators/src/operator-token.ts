@@ -4,24 +4,23 @@ import { z } from 'zod'
 import { type OperatorActor, UnverifiableTokenError } from './operator.ts'
 import { OPERATOR_ROLES } from './operator-roles.ts'
 
-/** The rules by which access tokens of operators are good. */
+/** The rules by which access tokens of operators are valid. */
 export interface OperatorTokenRules {
-  /** `https://auth.example.com/.well-known/jwks.json`, or the secret that auth signs with where it signs with one. */
+  /** `https://auth.example.com/.well-known/jwks.json`, or the shared secret if auth signs tokens with a secret. */
   readonly keys: { readonly jwksUrl: string } | { readonly secret: string }
   readonly issuer: string
-  /** Whether the sign-in must have shown a second factor. */
+  /** Whether the sign-in must include a second factor. */
   readonly mfaRequired: boolean
 }
 
 const LEEWAY_SECONDS = 5
-/** Keys that cannot be read again stay good for ten minutes, as the keys for tokens of users do. */
+/** Keys that cannot be read again stay valid for ten minutes, like the keys for tokens of users. */
 const FIXED = { algorithms: ['RS256', 'ES256', 'EdDSA'], leewaySeconds: LEEWAY_SECONDS, keptMs: 600_000 } as const
 
 /**
- * Makes the function that verifies the access token of an operator: its signature, issuer and time, the
- * second factor where one is required, and the role that only operators write (console reference:
- * Credentials). It resolves to undefined for a token that is not good, and rejects with
- * `UnverifiableTokenError` while there are no keys to check it with.
+ * Returns a function that verifies the access token of an operator: the signature, the issuer, the time, the second factor if
+ * required, and the role that only operators can assign (console reference: Credentials). The function resolves to `undefined`
+ * for an invalid token. It rejects with `UnverifiableTokenError` while no key is available for the check.
  * @see RFC 7519, RFC 8725
  */
 export function createOperatorTokens(
@@ -36,18 +35,18 @@ export function createOperatorTokens(
   return async (token) => toActor(await verify(token).catch(refuseWithoutKeys), { mfaRequired })
 }
 
-/** A token without a session was signed by a command: no sign-out could take it back. */
+/** A token without a session was signed by a command. It is refused, because no sign-out could revoke it. */
 const Claims = z.object({
   sub: z.guid(),
   session_id: z.guid(),
-  // Auth takes what browsers take, such as r&d@example.com and ops@host.
+  // Auth accepts the addresses that browsers accept, such as r&d@example.com and ops@host.
   email: z.email({ pattern: z.regexes.html5Email }),
   aal: z.string(),
   is_anonymous: z.literal(false).optional(),
   app_metadata: z.object({ console_role: z.enum(OPERATOR_ROLES) }),
 })
 
-/** The operator that verified claims speak for. Undefined without a console role, or without a factor that is required. */
+/** Returns the operator of verified claims. Returns `undefined` without a console role, or without a required second factor. */
 function toActor(
   claims: JWTPayload | undefined,
   { mfaRequired }: Pick<OperatorTokenRules, 'mfaRequired'>,

@@ -6,30 +6,30 @@ import { addressKey } from '@trestle/common/server/address-key.ts'
 import { lowerRole, OPERATOR_ROLES, type OperatorRole } from './operator-roles.ts'
 
 export interface OperatorActor {
-  /** `sub` of the token: a user of auth. */
+  /** The claim `sub` of the token: the id of a user of auth. */
   readonly id: string
   readonly email: string
   readonly role: OperatorRole
 }
 
-/** The sender of an operator's request: a key of a console, and the user who acts through it. */
+/** The sender of an operator's request: the key of a console, and the user who acts through the console. */
 export interface Operator {
   readonly key: string
   readonly actor: OperatorActor
-  /** The role of this request: the lower role of key and user. */
+  /** The role of this request: the lower of the key's role and the user's role. */
   readonly role: OperatorRole
-  /** The address of the user's browser, as the console tells it; else the address of the request. */
+  /** The address of the user's browser as the console forwards it, otherwise the address of the request. */
   readonly address: string
 }
 
-/** The keys that operators may call with, and the check of their access tokens. */
+/** The operator keys, and the check of operators' access tokens. */
 export interface OperatorAccess {
   readonly keys: readonly OperatorKey[]
-  /** Undefined for a token that is not an operator's. Rejects with `UnverifiableTokenError` while it cannot be verified. */
+  /** `undefined` if the token is no operator's. Rejects with `UnverifiableTokenError` if no key is available. */
   readonly verifyToken: (token: string) => Promise<OperatorActor | undefined>
 }
 
-/** No key can be read to verify a token with. The token may be good. */
+/** No key is available to verify a token. The token may be valid. */
 export class UnverifiableTokenError extends Error {
   override readonly name = 'UnverifiableTokenError'
 }
@@ -42,9 +42,9 @@ interface OperatorRequest {
 const BEARER = /^bearer +([\w.~+/=-]+) *$/i
 
 /**
- * The operator of a request, by the header `X-Trestle-Operator-Key` and the operator's own access token as bearer. Undefined when
- * either is missing or not good: a key alone names nobody, and a token alone is no console's. A token is verified only beside a
- * known key.
+ * Finds the operator of a request. The request must have the header `X-Trestle-Operator-Key` and the operator's own access token
+ * as bearer token. Returns `undefined` if either is missing or invalid, because a key does not identify a user and a token does
+ * not identify a console. The token is verified only if the key is known.
  * @throws UnverifiableTokenError
  */
 export async function readOperator(
@@ -60,8 +60,8 @@ export async function readOperator(
 }
 
 /**
- * The address of the browser that a console tells in `X-Trestle-Operator-Address`. Undefined without it, for a text that is no IP
- * address, and without a good key: anybody else could choose an address to be counted under.
+ * The browser address that a console sends in `X-Trestle-Operator-Address`. `undefined` without the header, without an IP address
+ * in it, or without a valid key: otherwise any client could choose the address under which it is counted.
  */
 export function readOperatorAddress(keys: readonly OperatorKey[], headers: IncomingHttpHeaders): string | undefined {
   const address = forwardedAddress(headers)
@@ -69,8 +69,8 @@ export function readOperatorAddress(keys: readonly OperatorKey[], headers: Incom
 }
 
 /**
- * The key under which limits count the browser that a console names, apart from clients who call by themselves. A client
- * with an operator key can name any address, and could otherwise use up the limit of another client.
+ * Returns the key by which limits count the browser that a console names. It differs from the key of a client that calls
+ * directly. A client with an operator key can name any address, and could otherwise use up the limit of another client.
  */
 export function operatorLimitKey(address: string): string {
   return `operator ${addressKey(address)}`
@@ -81,15 +81,15 @@ function findPresentedKey(keys: readonly OperatorKey[], headers: IncomingHttpHea
   return typeof presented === 'string' ? findOperatorKey(keys, presented) : undefined
 }
 
-/** Without its zone, such as `%eth0`, which only the machine of the console knows. */
+/** Returns the address without its zone, such as `%eth0`. A zone is meaningful only on the machine of the console. */
 function forwardedAddress(headers: IncomingHttpHeaders): string | undefined {
   const value = headers['x-trestle-operator-address']
   return typeof value === 'string' && isIP(value) !== 0 ? value.replace(/%.*/, '') : undefined
 }
 
-/** A key that a console calls with. Only its digest is known. */
+/** A key of a console. The service stores only its digest. */
 export interface OperatorKey {
-  /** Names the key in the audit log. */
+  /** The name of the key in the audit log. */
   readonly name: string
   readonly role: OperatorRole
   /** SHA-256 of the key, 32 bytes. */
@@ -104,7 +104,7 @@ export function operatorKeys(): Setting<readonly OperatorKey[]> {
 
 const KEY = new RegExp(`^(?<name>[a-z0-9-]{1,40}):(?<role>${OPERATOR_ROLES.join('|')}):(?<digest>[0-9a-f]{64})$`)
 
-/** Reads `name:role:digest,…`. Undefined when an entry is malformed, or when two have the same name or digest. */
+/** Parses `name:role:digest,…`. Returns `undefined` if an entry is malformed, or if two entries have the same name or digest. */
 export function parseOperatorKeys(text: string): readonly OperatorKey[] | undefined {
   const keys = text.split(',').map((entry) => parseKey(entry.trim()))
   const known = keys.filter((key) => key !== undefined)
@@ -120,7 +120,7 @@ function parseKey(entry: string): OperatorKey | undefined {
   return { name, role, digest: Buffer.from(digest, 'hex') }
 }
 
-/** The key of the list that a request presents. Compares with each of them, so that the time tells nothing. */
+/** Finds the presented key. Compares all keys in constant time, so that the response time reveals nothing. */
 export function findOperatorKey(keys: readonly OperatorKey[], presented: string): OperatorKey | undefined {
   const digest = createHash('sha256').update(presented).digest()
   return keys.filter((key) => timingSafeEqual(key.digest, digest))[0]

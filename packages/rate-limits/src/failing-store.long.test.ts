@@ -20,7 +20,7 @@ const database = openDatabase<object>({
   url: temporary.url,
   names,
   applicationName: 'limiter-test',
-  // One connection, whose role the tests change.
+  // Use one connection, because the tests change its role.
   poolSize: 1,
   statementTimeoutMs: 5_000,
   lockTimeoutMs: 1_000,
@@ -47,7 +47,7 @@ async function take(limiter: Limiter, count: number, key = 'key'): Promise<unkno
   return waits
 }
 
-/** Uses a limiter up, takes two uses back, and uses them again. */
+/** Uses up a limiter, gives two uses back, and uses them again. */
 async function useUp(limiter: Limiter) {
   const before = await limiter.waitMs('key')
   const waits = await take(limiter, 3)
@@ -155,7 +155,7 @@ describe.runIf(canTestWith('redis-server'))('Redis, which answers reads and refu
   }
 })
 
-/** Answers after which a client considers a Redis server ready. */
+/** The replies after which a client considers a Redis server ready. */
 const GREETINGS: ReadonlyMap<string | undefined, string> = new Map([
   ['hello', '%0\r\n'],
   ['client', '+OK\r\n'],

@@ -1,7 +1,7 @@
 import type { Rule, SettingValues } from '@trestle/common/config/load-config.ts'
 import { oneOf, secret, url } from '@trestle/common/config/setting.ts'
 
-/** The settings that say where limits are counted: in the process, or in a store that processes share. */
+/** Settings for the place of the counts: in each process, or in a store for all processes. */
 export const limitStoreSettings = {
   RATE_LIMIT_STORE: oneOf('memory', 'postgres', 'redis')
     .prefault('memory')
@@ -13,7 +13,7 @@ export const limitStoreSettings = {
     .describe('Redis that counts the limits. Required when the store is `redis`.'),
 } as const
 
-/** Limits in Redis need its address. The settings of the service have the prefix: `AUTH_`. */
+/** The rule that limits in Redis need its URL. @param prefix the prefix of the settings, such as `AUTH_` */
 export function limitStoreRule(prefix: string): Rule<SettingValues<typeof limitStoreSettings>> {
   return ({ RATE_LIMIT_STORE, REDIS_URL }) =>
     RATE_LIMIT_STORE === 'redis' && REDIS_URL === undefined

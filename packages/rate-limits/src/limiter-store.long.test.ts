@@ -46,7 +46,7 @@ afterAll(async () => {
   await temporary.drop()
 })
 
-/** Answers after which a client considers a Redis server ready. */
+/** The replies after which a client considers a Redis server ready. */
 const GREETINGS: ReadonlyMap<string | undefined, string> = new Map([
   ['hello', '%0\r\n'],
   ['client', '+OK\r\n'],
@@ -61,7 +61,7 @@ async function take(limiter: Limiter, count: number): Promise<unknown[]> {
 
 const kinds = (['memory', 'postgres', 'redis'] as const).filter((kind) => kind !== 'redis' || redis !== undefined)
 
-/** Two processes that share a store. In memory, it is one process. */
+/** Opens two processes with a common store. For `memory`, both are the same process. */
 async function openTwice(kind: 'memory' | 'postgres' | 'redis') {
   const one = await open(kind)
   const two = kind === 'memory' ? one : await open(kind)
@@ -240,7 +240,7 @@ describe('the memory of a limiter in a shared store', () => {
     const { store, close } = await open('redis', 'redis://127.0.0.1:1')
     const limiter = store('away', { points: 1, durationSeconds: 60 })
     for (let key = 0; key <= 20_000; key += 1) await limiter.consume(String(key))
-    // Of a key that is counted roughly, nobody knows when its window began.
+    // The window of an approximately counted key has no known beginning, so its wait is the whole window.
     expect([await limiter.waitMs('0'), await limiter.waitMs('1')]).toEqual([
       60_000,
       expect.toSatisfy((ms) => ms < 60_000),

@@ -6,38 +6,38 @@ import { CompiledQuery, sql } from 'kysely'
 import { type RateLimiterAbstract, RateLimiterPostgres, RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible'
 
 export interface Window {
-  /** Uses that a key has in a window. */
+  /** The number of uses of a key in a window. */
   readonly points: number
   readonly durationSeconds: number
-  /** Whether uses may be taken back. If not, a refusal is remembered in this process until the window ends, without the store. */
+  /** Whether uses can be given back. If not, this process remembers refusals until the window ends. */
   readonly returnable?: boolean
 }
 
 /** Counts the uses of keys in fixed windows. */
 export interface Limiter {
-  /** Counts one use. @returns the milliseconds to wait when that was one too many, else undefined */
+  /** Counts one use. @returns the milliseconds to wait if no use was left, otherwise `undefined` */
   consume(key: string): Promise<number | undefined>
-  /** The milliseconds to wait when no use is left, else undefined. Counts nothing. */
+  /** Returns the milliseconds to wait if no use is left, otherwise `undefined`. It does not count a use. */
   waitMs(key: string): Promise<number | undefined>
   /**
-   * Takes one use back, where the key has one in its window, which must be returnable.
-   * @param takenMs when the use was counted, by `performance.now()`: a window that began later keeps its uses
+   * Gives one use back, if the key has used its window. The window must be returnable.
+   * @param takenMs when the use was counted, by `performance.now()`; a window that began later is not changed
    */
   reward(key: string, takenMs?: number): Promise<void>
 }
 
-/** Makes the limiter of a name. In PostgreSQL and Redis, limiters of one name share their counts. */
+/** Creates a limiter with a name. In PostgreSQL and Redis, limiters with the same name have common counts. */
 export type LimiterStore = (name: string, window: Window) => Limiter
 
-/** A store of counts, with the connection that it must close at the end. */
+/** A store of counts with its connection. Call `close` at the end. */
 export interface OpenLimiterStore {
   readonly store: LimiterStore
-  /** @throws Error when Redis does not answer. The other stores need only the database of the service. */
+  /** @throws Error if Redis does not answer; the other stores need only the database of the service */
   check(): Promise<void>
   close(): void
 }
 
-/** The place where counts are kept: in the memory of each process, in PostgreSQL or in Redis. */
+/** The place of the counts: the memory of each process, PostgreSQL or Redis. */
 export interface LimiterStoreSettings {
   readonly store: 'memory' | 'postgres' | 'redis'
   readonly redisUrl: string | undefined
@@ -45,14 +45,14 @@ export interface LimiterStoreSettings {
 
 const REDIS_TIMEOUT_MS = 500
 const CONNECT_MS = 5_000
-/** Windows end by the clock of a process. */
+/** Each process uses its own clock for windows, and the clocks may differ by this time. */
 const CLOCKS_DIFFER_MS = 500
 
 /**
- * Opens the store that the settings name. Each use that PostgreSQL or Redis does not count, the process counts in its own memory:
- * a broken limit must not fail the requests that it guards. A store may answer reads and refuse writes, so a key waits as long as
- * the stricter of both counts says.
- * @param database `postgres` counts in its table `rate_limits`. Its names keep services and namespaces apart
+ * Opens the store of the settings. If PostgreSQL or Redis fails to count a use, the process counts the use in its own memory,
+ * because a broken limit must not fail the requests. A store may still answer reads when it refuses writes. A key therefore waits
+ * as long as the stricter of both counts requires.
+ * @param database the database whose table `rate_limits` is used for `postgres`; its names keep services and namespaces apart
  * @param onError called for each failed command of the store, and for each lost connection
  */
 export async function openLimiterStore<Tables>(
@@ -65,7 +65,7 @@ export async function openLimiterStore<Tables>(
   }
   if (store === 'redis' && redisUrl !== undefined) {
     const ioredis = await import('ioredis')
-    // No queue, no retries and a short timeout: a command fails soon, and the memory of the process counts instead.
+    // Use no queue, no retries and a short timeout. A command then fails quickly, and the memory of the process counts instead.
     const client = new ioredis.Redis(redisUrl, {
       enableOfflineQueue: false,
       maxRetriesPerRequest: 0,
@@ -88,20 +88,20 @@ export async function openLimiterStore<Tables>(
   return { store: memoryStore(), check: async () => {}, close: () => {} }
 }
 
-/** Waits for the connection, which the client opens in the background: a command before that would fail. */
+/** Waits for the connection and pings Redis. The client connects in the background, and a command before that would fail. */
 async function ping(client: Redis): Promise<void> {
   if (client.status !== 'ready') await once(client, 'ready', { signal: AbortSignal.timeout(CONNECT_MS) })
   await client.ping()
 }
 
-/** Takes a use back in one step, where the key has one, and its window began `ARGV[2]` milliseconds ago or earlier. */
+/** Gives a use back atomically, if the key has a use and its window began at least `ARGV[2]` milliseconds ago. */
 const TAKE_BACK = `local uses = tonumber(redis.call('get', KEYS[1]) or '0')
 if uses > 0 and ARGV[1] - redis.call('pttl', KEYS[1]) >= tonumber(ARGV[2]) then redis.call('decr', KEYS[1]) end`
 
-/** About 15 MiB for each limiter: a key takes half a kilobyte, and the rough counts of others 4 MiB. */
+/** About 15 MiB for each limiter: half a kilobyte for each key, and 4 MiB for approximate counts of all other keys. */
 const KEYS_MAX = 20_000
 
-/** Counts in this process. @param keysMax most keys of a limiter that are counted exactly */
+/** Counts in this process. @param keysMax the maximum number of exactly counted keys of a limiter */
 export function memoryStore(keysMax = KEYS_MAX): LimiterStore {
   return (_name, window) => {
     const limiter = memoryLimiter({ ...window, keysMax })
@@ -118,13 +118,13 @@ function postgresStore<Tables>(
       const { rows } = await db.executeQuery<{ readonly points: number; readonly expire: bigint }>(
         CompiledQuery.raw(text, values),
       )
-      // The library computes with numbers; bigint columns arrive as bigint.
+      // Convert `expire`, because the library calculates with numbers and bigint columns arrive as bigint.
       return { rows: rows.map((row) => ({ ...row, expire: Number(row.expire) })), rowCount: rows.length }
     },
   }
   let isFirst = true
   return (name, window) => {
-    // All limiters share a table. The first removes the expired rows of all.
+    // All limiters use the same table. Only the first limiter removes expired rows, for all of them.
     const clearExpiredByTimeout = isFirst
     isFirst = false
     const limiter = new RateLimiterPostgres({
@@ -153,13 +153,13 @@ function limiterOptions(name: string, { points, durationSeconds }: Window) {
 
 interface SharedLimiterOptions {
   readonly store: RateLimiterAbstract
-  /** Takes a use back in one step, where the key has one in a window that began `agoMs` ago or earlier. */
+  /** Gives a use back atomically, if the key has a use and its window began at least `agoMs` ago. */
   readonly takeBack: (key: string, agoMs: number) => Promise<void>
   readonly window: Window
   readonly onError: (error: Error) => void
 }
 
-/** Counts in the shared store, and in the memory of the process each use that the store does not count. */
+/** Counts in the common store. Uses that the store fails to count are counted in the memory of the process. */
 function sharedLimiter({ store, takeBack, window, onError }: SharedLimiterOptions): Limiter {
   const memory = memoryLimiter({ ...window, keysMax: KEYS_MAX })
   const refusals = rememberRefusals(window)
@@ -188,7 +188,7 @@ function sharedLimiter({ store, takeBack, window, onError }: SharedLimiterOption
       const waitMs = await countUse(store, key, endsMaxMs).catch(reportFailure)
       if (waitMs === undefined) return memory.consume(key)
       if (waitMs > 0) refusals.add(key, waitMs)
-      // `waitMs` has only the memory to ask.
+      // Count in memory too, because `waitMs` can read only the memory while the store is not readable.
       if (!isReadable) await memory.consume(key)
       return waitMs || undefined
     },
@@ -198,15 +198,15 @@ function sharedLimiter({ store, takeBack, window, onError }: SharedLimiterOption
       return Math.max(storeMs, (await memory.waitMs(key)) ?? 0) || undefined
     },
     reward: async (key, takenMs) => {
-      // The memory has the use, where the store did not count it.
+      // If the store did not count the use, the memory did.
       if (await memory.reward(key, takenMs)) return
-      // A use of a window that is over must not become one more use in this window.
+      // The use may belong to a window that is over. It must not be given back to the current window.
       await takeBack(key, takenMs === undefined ? 0 : performance.now() - takenMs).catch(reportFailure)
     },
   }
 }
 
-/** Remembers until when keys are refused, so that the store is not asked again. A returnable window may end earlier. */
+/** Remembers refusals, to spare the store. Refusals of a returnable window may end earlier, so they are not remembered. */
 function rememberRefusals({ returnable }: Window) {
   const endsMs = new Map<string, number>()
   return {
@@ -223,8 +223,8 @@ function rememberRefusals({ returnable }: Window) {
 
 /**
  * Counts one use in the store.
- * @returns the milliseconds to wait when that was one too many, else 0
- * @throws Error when the store fails
+ * @returns the milliseconds to wait if no use was left, otherwise 0
+ * @throws Error if the store fails
  */
 async function countUse(store: RateLimiterAbstract, key: string, endsMaxMs: number): Promise<number> {
   try {
@@ -232,7 +232,7 @@ async function countUse(store: RateLimiterAbstract, key: string, endsMaxMs: numb
     if (!(isCount(count, endsMaxMs) && count.consumedPoints > 0)) throw new Error(NONSENSE)
     return 0
   } catch (refused) {
-    // The library throws its result when the points are used up, an Error when its store fails.
+    // The library throws its result if the points are used up, and an Error if its store fails.
     if (!(refused instanceof RateLimiterRes)) throw refused
     if (!isCount(refused, endsMaxMs)) throw new Error(NONSENSE)
     return refused.msBeforeNext
@@ -241,49 +241,48 @@ async function countUse(store: RateLimiterAbstract, key: string, endsMaxMs: numb
 
 const NONSENSE = 'The store of the rate limits answered with no count'
 
-/** Whether a store has answered with a count and a time that a window may have left. The library passes on whatever it says. */
+/** Whether a store's answer is a valid count, with a time that a window can have left. The library does not check it. */
 function isCount({ consumedPoints, msBeforeNext }: RateLimiterRes, endsMaxMs: number): boolean {
   const isWhole = [consumedPoints, msBeforeNext].every((number) => Number.isSafeInteger(number) && number >= 0)
   return isWhole && msBeforeNext <= endsMaxMs
 }
 
-/** How many uses a key has in how many seconds, and how many keys are kept apart. */
+/** The number of uses per key and window, and the number of keys that are counted exactly. */
 export interface MemoryLimiterOptions {
-  /** Uses that a key has in a window. */
   readonly points: number
   readonly durationSeconds: number
-  /** Most keys that are counted exactly. */
+  /** The maximum number of keys that are counted exactly. */
   readonly keysMax: number
 }
 
-/** Counts uses by key, in this process alone. Each function acts at once, before the caller awaits it. */
+/** Counts uses by key, only in this process. Each function takes effect synchronously, before the caller awaits its result. */
 export interface MemoryLimiter {
-  /** Counts one use. @returns the milliseconds to wait when that was one too many, else undefined */
+  /** Counts one use. @returns the milliseconds to wait if no use was left, otherwise `undefined` */
   readonly consume: (key: string) => Promise<number | undefined>
-  /** The milliseconds to wait when no use is left, else undefined. Counts nothing. */
+  /** Returns the milliseconds to wait if no use is left, otherwise `undefined`. It does not count a use. */
   readonly waitMs: (key: string) => Promise<number | undefined>
   /**
-   * Takes one use back, where the key has one in a window that began before `takenMs` of `performance.now()`.
-   * @returns whether it had one
+   * Gives one use back, if the key has a use in a window that began before `takenMs` of `performance.now()`.
+   * @returns whether a use was given back
    */
   readonly reward: (key: string, takenMs?: number) => Promise<boolean>
 }
 
 interface KeyWindow {
   uses: number
-  /** Uses that the rough counts had when the window began, and still have. */
+  /** Uses that the approximate counts contained when the window began. They still contain these uses. */
   readonly before: number
   readonly beganMs: number
 }
 
 /**
- * Returns a limiter that counts uses in this process. Beyond `keysMax` keys, those whose window began first are counted
- * roughly. So a client that tries one name after the other does not fill the memory, and a flood of other keys gives no key its
- * uses back.
+ * Returns a limiter that counts uses in this process. Beyond `keysMax` keys, the keys with the oldest windows are counted
+ * approximately. So a client that tries many names does not fill the memory, and a flood of other keys does not reset the count
+ * of any key.
  */
 function memoryLimiter({ points, durationSeconds, keysMax }: MemoryLimiterOptions): MemoryLimiter {
   const periodMs = durationSeconds * 1_000
-  /** Keys that are counted exactly, in the order in which their windows began. */
+  /** Exactly counted keys, ordered by the beginning of their windows. */
   const exact = new Map<string, KeyWindow>()
   let rough: CountSketch | undefined
   const find = (key: string, nowMs: number) => {
@@ -296,13 +295,13 @@ function memoryLimiter({ points, durationSeconds, keysMax }: MemoryLimiterOption
       if (!isOver && exact.size <= keysMax) return
       exact.delete(key)
       if (isOver) continue
-      // Refused uses are left out: they must not lengthen the time that their key waits.
+      // Leave out refused uses, so that they do not lengthen the wait of their key.
       rough ??= new CountSketch(periodMs, nowMs)
       rough.add(key, Math.max(0, Math.min(points, uses) - before), nowMs)
     }
   }
   const begin = (key: string, nowMs: number): KeyWindow => {
-    // The key's earlier uses may have been moved to the rough counts, and must still count.
+    // Earlier uses of the key may have been moved to the approximate counts. They must still count.
     const before = Math.min(points, rough?.read(key, nowMs) ?? 0)
     const window = { uses: before, before, beganMs: nowMs }
     exact.delete(key)
@@ -332,21 +331,21 @@ function memoryLimiter({ points, durationSeconds, keysMax }: MemoryLimiterOption
   }
 }
 
-/** Whole milliseconds, so that no wait is longer than its window by a rounding error. */
+/** Returns whole milliseconds, so that no rounding error makes a wait longer than its window. */
 function readClockMs(): number {
   return Math.floor(performance.now())
 }
 
 const ROWS = 4
-/** Cells of a row. After four million uses in a period, a key that was never counted reads about 10. */
+/** The number of cells in a row. After four million uses in a period, a key that was never counted reads about 10. */
 const CELLS = 2 ** 18
 const USES_MAX = 2 ** 16 - 1
 
 /**
- * Counts the uses of any number of keys roughly, in 4 MiB: never too few, and rarely too many. It is a
- * count-min sketch (Cormode and Muthukrishnan, 2005): each key has one cell in each row, and the lowest of
- * its cells is read. A secret decides which cells a key has, so that nobody can choose keys that count for
- * another one. Uses are kept for one to two periods.
+ * Counts the uses of any number of keys approximately, in 4 MiB. A count is never too low, and rarely too high. This is a
+ * count-min sketch (Cormode and Muthukrishnan, 2005): each key has one cell in each row, and its count is the lowest of its
+ * cells. The cells depend on a secret, so that no client can choose keys with the cells of another key. Uses are kept for one to
+ * two periods.
  */
 export class CountSketch {
   readonly #secret = randomBytes(32)
@@ -374,7 +373,7 @@ export class CountSketch {
     return leastCount(this.#counts) + leastCount(this.#before)
   }
 
-  /** Begins a new period when the last one is over. */
+  /** Begins a new period if the current one is over. */
   #turn(nowMs: number): void {
     const periods = Math.floor((nowMs - this.#begunMs) / this.#periodMs)
     if (periods === 0) return

@@ -7,23 +7,23 @@ import { type QueryExecutorProvider, sql } from 'kysely'
 import { findPooler } from './prepare-database.ts'
 
 export interface CommonNeeds {
-  /** Name of the program, for example `auth`; its settings begin with `AUTH_`. */
+  /** The name of the program, such as `auth`. Its settings begin with `AUTH_`. */
   readonly program: string
-  /** Undefined: the log goes to standard output only. */
+  /** If `undefined`, the log goes only to standard output. */
   readonly logFile: string | undefined
   readonly database: {
     readonly url: string
-    /** Name of the setting, for example `AUTH_DATABASE_URL`. */
+    /** The name of the setting, such as `AUTH_DATABASE_URL`. */
     readonly setting: string
-    /** False if the service knows that a pooler in transaction mode stands between. */
+    /** `false` if the settings say that the connection uses a pooler in transaction mode. */
     readonly prepared: boolean
   }
-  /** The standby, if the service may have one. */
+  /** The standby, if the service supports one. */
   readonly standby?: { readonly url: string | undefined; readonly setting: string }
   readonly migrations: MigrateOptions
 }
 
-/** The first checks of `doctor` in every service: log file, both connections, migrations and role. */
+/** Returns the first checks of `doctor` in every service: log file, both connections, migrations and role. */
 export function commonChecks({
   program,
   logFile,
@@ -38,7 +38,7 @@ export function commonChecks({
       advice: `give the service a folder that it may write to, or correct ${prefix}LOG_FILE`,
       run: async () => {
         if (logFile === undefined) return 'none, lines go to standard output'
-        // The check is that the file can be opened: the logger throws otherwise.
+        // The logger throws if the file cannot be opened.
         createLogger({ level: 'info', file: logFile, stdout: false })
         return logFile
       },
@@ -81,7 +81,7 @@ export function commonChecks({
 
 const CLOCK_DRIFT_MS_MAX = 5_000
 
-/** @throws Error when the clock of this machine differs from that of the database */
+/** @throws Error if the clocks of this machine and of the database differ */
 export async function compareClocks(db: QueryExecutorProvider, now: Date): Promise<string> {
   const { rows } = await sql<{ ms: number }>`
     SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS ms`.execute(db)
@@ -90,7 +90,7 @@ export async function compareClocks(db: QueryExecutorProvider, now: Date): Promi
   return 'agrees with that of the database'
 }
 
-/** @throws Error when a public address is neither https nor local */
+/** @throws Error if a public address is neither https nor local */
 export function expectHttps(url: string): string {
   const { protocol, hostname } = new URL(url)
   const isLocal = ['localhost', '127.0.0.1', '[::1]'].includes(hostname)
@@ -107,7 +107,7 @@ function standbyCheck(database: CommonNeeds['database'], url: string, setting: s
   }
 }
 
-/** @throws Error unless the address leads to the service's database or to a standby of it */
+/** @throws Error unless the address leads to the service's database or to a standby of that database */
 async function describeConnection(database: CommonNeeds['database'], url: string): Promise<string> {
   if (await isSameDatabase(database.url, url)) return 'answers'
   throw new Error(`this is not the database of ${database.setting}`)

@@ -4,7 +4,7 @@ import { flag, integer, matching, parsed, type Setting, text } from '@trestle/co
 import { NAMESPACE_PATTERN } from '@trestle/database/names.ts'
 import { ROLE_PATTERN } from '@trestle/database/rights/roles.ts'
 
-/** A PostgreSQL connection string. Never shown: it carries a password. */
+/** Returns the setting of a PostgreSQL connection string. The value is never shown, because it contains a password. */
 export function databaseUrl(): Setting<string> {
   const problem = 'must be a postgres:// connection string, with %20 for a blank and %25 for a %'
   return parsed({ form: 'postgres:// URL', secret: true, problem }, (value) =>
@@ -12,14 +12,14 @@ export function databaseUrl(): Setting<string> {
   )
 }
 
-/** Whether a text is a postgres:// URL. pg would read one with a blank or a bare % in another way, and lose its options. */
+/** Whether a text is a postgres:// URL. pg would misread a blank or an unescaped %, and lose the options of the URL. */
 export function isDatabaseUrl(text: string): boolean {
   return /^postgres(ql)?:\/\//.test(text) && !/\s|%(?![0-9a-f]{2})/i.test(text) && URL.canParse(text)
 }
 
 const LAG_MS_MIN = 2_000
 
-/** How far a standby may be behind and still serve reads: a duration of at least 2 s, since it is checked once a second. */
+/** The maximum lag of a standby that serves reads: at least 2 s, because the lag is checked once a second. */
 function lagMax(): Setting<number> {
   return parsed({ form: 'duration', allowed: 'at least 2s', problem: 'must be a duration of at least 2s' }, (value) => {
     const ms = parseDuration(value)
@@ -61,13 +61,13 @@ export const databaseSettings = {
     }),
 } as const
 
-/** Settings of the release before that are now read without the prefix alone. */
+/** Settings of an earlier release that now have a name without the prefix. */
 export const removedDatabaseSettings = {
   NODE_ENV: 'set NODE_ENV',
   DB_CONNECT_TIMEOUT: 'set PGCONNECT_TIMEOUT, in seconds',
 } as const
 
-/** Settings of a second database that serves lists. */
+/** Settings of a standby that serves lists. */
 export const standbySettings = {
   DB_READ_URL: databaseUrl()
     .optional()
@@ -84,7 +84,7 @@ type DatabaseValues = SettingValues<typeof databaseSettings & typeof standbySett
   readonly DB_POOL_SIZE: number
 }
 
-/** The database of a service and its standby, as the settings say. */
+/** The settings of the service's database and its standby. */
 export interface DatabaseSettings {
   readonly url: string
   readonly migrationUrl: string
@@ -114,22 +114,22 @@ export function toDatabaseConfig(values: DatabaseValues): DatabaseSettings {
   }
 }
 
-/** 0 is without limit, as for programs of PostgreSQL. */
+/** Converts the setting to milliseconds. 0 means no limit, as in programs of PostgreSQL. */
 export function toConnectTimeoutMs(seconds: number): number {
   return seconds === 0 ? Number.POSITIVE_INFINITY : seconds * 1000
 }
 
-/** Connections for writes where the setting is 0. */
+/** The number of connections for writes if the setting is 0. */
 const POOL_CONNECTIONS = 16
-/** The largest pool that does not slow PostgreSQL down. */
+/** The largest pool that does not make PostgreSQL slower. */
 const LARGE_POOL_CONNECTIONS = 32
 
-/** The connections for writes that a setting asks for. 0 leaves the number to the service. */
+/** Returns the number of connections for writes. If the setting is 0, the service chooses the number. */
 export function toPoolSize(setting: number): number {
   return setting === 0 ? POOL_CONNECTIONS : setting
 }
 
-/** Returns a warning when a setting asks for so large a pool that it slows PostgreSQL down. */
+/** Returns a warning if a pool is so large that it makes PostgreSQL slower. */
 export function largePoolWarnings(name: string, setting: number): readonly string[] {
   return setting > LARGE_POOL_CONNECTIONS
     ? [`${name} above ${LARGE_POOL_CONNECTIONS} makes the database slower, not faster`]

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { describeEncryption, describeOutage } from './describe-outage.ts'
 
-/** The tests run in a checkout. */
+/** The advice for a checkout, because the tests run in one. */
 const START_IT = 'npm start starts the one of this checkout, and shop doctor checks any other'
 
 const refusedAt = (address: string, port: number) =>

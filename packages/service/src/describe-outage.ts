@@ -2,9 +2,9 @@ import { isCheckout } from '@trestle/common/config/advice-for-missing.ts'
 import { printable } from '@trestle/common/lifecycle/printable.ts'
 
 /**
- * Says which PostgreSQL does not answer, and which command starts it, or which `sslmode` it needs. Undefined
- * for other errors: commands connect to no other server by themselves.
- * @param program its name, as in `auth`
+ * Names the PostgreSQL server that does not answer and the command that starts it, or the `sslmode` that it needs. Returns
+ * `undefined` for other errors. Commands connect to no other server themselves.
+ * @param program the name of the program, such as `auth`
  */
 export function describeOutage(error: unknown, program: string): string | undefined {
   const address = findSilentAddress(error)
@@ -19,10 +19,7 @@ export function describeOutage(error: unknown, program: string): string | undefi
   return printable(`PostgreSQL does not answer at ${address}; ${advice}`)
 }
 
-/**
- * Returns the address at which a connection was refused. The socket file of a server on this machine is missing when it does
- * not run.
- */
+/** Returns the address at which a connection was refused. If a local server does not run, its socket file is missing (ENOENT). */
 function findSilentAddress(error: unknown): string | undefined {
   if (error instanceof AggregateError) return findSilentAddress(error.errors[0])
   if (!(error instanceof Error)) return undefined
@@ -33,7 +30,7 @@ function findSilentAddress(error: unknown): string | undefined {
   return `${host.includes(':') ? `[${host}]` : host}:${error.port}`
 }
 
-/** The codes of Node.js for certificates that it does not trust. */
+/** The codes of Node.js for untrusted certificates. */
 const UNTRUSTED: ReadonlySet<unknown> = new Set([
   'DEPTH_ZERO_SELF_SIGNED_CERT',
   'SELF_SIGNED_CERT_IN_CHAIN',
@@ -45,10 +42,9 @@ const UNTRUSTED: ReadonlySet<unknown> = new Set([
 const NO_VERIFY = 'write sslmode=no-verify into the URL of the database, which encrypts and does not verify the server'
 
 /**
- * Says how the URL of a database gets along with the encryption of its server, where a connection failed for it. The words of
- * `sslmode` have another meaning than in libpq: `require` and `prefer` verify the certificate, and without `sslmode` nothing is
- * encrypted.
- * @returns undefined for other errors
+ * Describes a mismatch between the URL of a database and the encryption of its server. `sslmode` differs from libpq here:
+ * `require` and `prefer` verify the certificate, and without `sslmode` nothing is encrypted.
+ * @returns `undefined` for other errors
  */
 export function describeEncryption(error: unknown): string | undefined {
   if (error instanceof AggregateError) return describeEncryption(error.errors[0])

@@ -35,7 +35,7 @@ const double = (times: number) =>
   `CREATE OR REPLACE FUNCTION {{double}}(n int) RETURNS int LANGUAGE sql AS 'SELECT n * ${times}';`
 const addOne = `CREATE OR REPLACE FUNCTION {{add_one}}(n int) RETURNS int LANGUAGE sql AS 'SELECT n + 1';`
 
-/** A release with functions, by name. */
+/** Returns a release with these functions, by name. */
 function release(version: string, texts: Readonly<Record<string, string>>): ServiceFunctions {
   const files = Object.entries(texts).map(([name, text]) => ({ name, text, hash: text }))
   return { files: async () => files, release: version, replacesOwnRelease: false }
@@ -43,7 +43,7 @@ function release(version: string, texts: Readonly<Record<string, string>>): Serv
 
 type Setting = Pick<MigrateOptions, 'sources' | 'functions'>
 
-/** Runs the command. @returns what it printed, and the message of its error last */
+/** Runs the command. @returns the printed lines, and the message of its error, if any */
 async function runOf(setting: Setting, ...words: readonly string[]): Promise<string[]> {
   const lines: string[] = []
   const options = () => ({ url, names: createNames('things'), ...setting })
@@ -51,7 +51,7 @@ async function runOf(setting: Setting, ...words: readonly string[]): Promise<str
   for (const each of command.commands) each.configureOutput({ writeErr: () => {} })
   const done = new Command().addCommand(command).parseAsync(['migrate', ...words], { from: 'user' })
   await done.catch((error) => {
-    // A wrong usage has a code. A failure has none.
+    // Wrong usage has an error code. A failure has none.
     if ('code' in error) throw error
     lines.push(String(error.message))
   })

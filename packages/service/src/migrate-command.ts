@@ -14,11 +14,11 @@ import { type PlannedLock, type PlannedMigration, planMigrations } from '@trestl
 import { Command } from 'commander'
 
 /**
- * The command `migrate [up|down|status|plan|drift]` of a service.
+ * Creates the command `migrate [up|down|status|plan|drift]` of a service.
  * @param readOptions called when a command runs, so that `--help` needs no settings
  */
 export function migrateCommand(readOptions: () => MigrateOptions, print: (line: string) => void): Command {
-  // Before the subcommands, which inherit it. The exit status tells wrong usage from a failure.
+  // Set before the subcommands, which inherit it. The exit status then tells wrong usage from a failure.
   const command = new Command('migrate').exitOverride()
   const printAll = (lines: readonly string[]) => {
     for (const line of lines) print(line)
@@ -82,7 +82,7 @@ function describeRun(what: string, names: readonly string[]): readonly string[] 
   return names.length === 0 ? ['nothing to do'] : names.map((name) => `${what} ${name}`)
 }
 
-/** `functions of release 1.4.0 are installed`, then the functions that differ. */
+/** Returns the lines about functions: `functions of release 1.4.0 are installed`, then each function that differs. */
 function describeFunctions(changes: FunctionChanges | undefined): readonly string[] {
   if (changes === undefined) return []
   const { installed, creates, replaces, drops } = changes
@@ -98,7 +98,7 @@ function describeStatus({ name, executedAt, isKnown }: MigrationStatus): string 
   return `${executedAt ? `applied ${executedAt.toISOString()}` : 'pending'} ${name}${isKnown ? '' : ' (of another release)'}`
 }
 
-/** The SQL, with its locks in comments, then the functions. */
+/** Returns the SQL of the plan with its locks in comments, followed by the functions. */
 function describePlan(
   migrations: readonly PlannedMigration[],
   changes: FunctionChanges | undefined,

@@ -8,8 +8,8 @@ type Pool = Pick<Database<unknown>, 'connections'>
 
 /**
  * Reports the connections of a service's pool as `db_pool_connections{state}`, and those of its other pools with the label
- * `pool`. If the service has a standby, it also reports its lag as `db_standby_lag_seconds`, and which server has served reads
- * that may lag behind as `db_standby_reads_total{server}`.
+ * `pool`. If the service has a standby, it also reports the lag of the standby as `db_standby_lag_seconds`, and which server has
+ * served reads that may lag as `db_standby_reads_total{server}`.
  */
 export function observeConnections(
   meter: Meter,
@@ -40,14 +40,14 @@ export function observeConnections(
   })
 }
 
-/** The settings of a standby, which payments and inventory read under their own prefixes. */
+/** The settings of a standby. Payments and inventory read them with their own prefixes. */
 interface StandbySettings {
-  /** Undefined: there is no standby. */
+  /** `undefined` if there is no standby. */
   readonly url: string | undefined
   readonly lagMsMax: number
 }
 
-/** The standby of a service; undefined when the settings name none. It logs when the standby begins and stops to serve lists. */
+/** The standby of the settings, if any. It logs when it starts and stops serving lists. */
 export function standbyOf(
   { url, lagMsMax }: StandbySettings,
   logger: Pick<ServiceLogger['logger'], 'info' | 'warn'>,

@@ -2,20 +2,20 @@ import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import { isUpToDate, type MigrateOptions, migrateAtStart } from '@trestle/database/migrations/migrate.ts'
 import { connectOnce, keepsSettings, waitForDatabase } from '@trestle/database/wait-for-database.ts'
 
-/** The database of a service at its start. Times are in milliseconds. */
+/** The database of a service during its start. Times are in milliseconds. */
 export interface PrepareDatabaseOptions extends ServiceConnection {
   readonly connectTimeoutMs: number
-  /** Finds what is wrong with the database before anything of it is read. */
+  /** Finds a problem of the database before anything else in it is read. */
   readonly findProblem?: (() => Promise<Error | undefined>) | undefined
-  /** Brings the database up to date. Undefined: the command `migrate` does it. */
+  /** Brings the database up to date. If `undefined`, an operator does this with the command `migrate`. */
   readonly migrations: MigrateOptions | undefined
   readonly log: ServiceLogger
   readonly process: Pick<NodeJS.Process, 'stderr'>
 }
 
 /**
- * Waits for the database and migrates it before a service starts. It reports the wait on standard error at once.
- * @throws Error when the database does not answer in time, a migration fails, or another setting is needed
+ * Waits for the database and migrates it before a service starts. While it waits, it says so on standard error immediately.
+ * @throws Error if the database does not answer in time, a migration fails, or another setting is needed
  */
 export async function prepareDatabase(options: PrepareDatabaseOptions): Promise<void> {
   const { program, connectTimeoutMs, migrations, log, process } = options
@@ -43,22 +43,22 @@ export async function prepareDatabase(options: PrepareDatabaseOptions): Promise<
       log.logger.warn({ release: keptRelease }, 'SQL functions of another build or release left as they are')
     for (const note of notes) log.logger.warn(note)
   }
-  // Thrown only here, so that it does not interrupt migrations.
+  // Throw only here, so that the error does not interrupt migrations.
   if (pooler) throw pooler
 }
 
 interface ServiceConnection {
-  /** Name of the program, for example `auth`; its settings begin with `AUTH_`. */
+  /** The name of the program, such as `auth`. Its settings begin with `AUTH_`. */
   readonly program: string
   readonly url: string
-  /** False if the service knows that a pooler in transaction mode stands between. */
+  /** `false` if the settings say that the connection uses a pooler in transaction mode. */
   readonly prepared: boolean
 }
 
 /**
- * Finds a pooler in transaction mode that the service does not know of.
- * @returns an error that names the setting to change; undefined without such a pooler
- * @throws Error when the database does not answer
+ * Checks whether the connection uses a pooler in transaction mode although the settings do not say so.
+ * @returns an error that names the setting to change, or `undefined` if there is no such pooler
+ * @throws Error if the database does not answer
  */
 export async function findPooler({ program, url, prepared }: ServiceConnection): Promise<Error | undefined> {
   if (!prepared) {

@@ -1,9 +1,9 @@
 import { isDatabaseUnavailable, isRebalancingError } from '@trestle/database/unavailable.ts'
 
 /**
- * Reads rows that an answer can do without while the database of a service is away, such as the counts beside its health.
- * @returns undefined while the database is unavailable or takes too long
- * @throws the error of `read` otherwise, also RebalancingError: operators wait for the end of a move
+ * Reads rows that a response can omit if the database of the service is unavailable, such as the counts on a health page.
+ * @returns `undefined` if the database is unavailable or takes too long
+ * @throws any other error of `read`, including RebalancingError, because operators wait for the end of a rebalance
  */
 export async function readIfAvailable<Rows>(read: () => Promise<Rows>): Promise<Rows | undefined> {
   try {

@@ -1,22 +1,22 @@
 import { escapeHtml } from '@trestle/common/documents/html.ts'
 
-/** The HTML of code, in which no line breaks inside an option such as `--forward-to`. */
+/** Returns the HTML of code. Lines do not break inside an option such as `--forward-to`. */
 export function renderCode(text: string): string {
   return escapeHtml(text).replaceAll(/(?<!\S)--?\w[\w-]*/g, '<span>$&</span>')
 }
 
 /**
- * The HTML of a command in a box of its own, in which a long command wraps: what is copied has no breaks. Its button is shown by
- * `COPY_SCRIPT`. `id` is unique in the page.
+ * Returns the HTML of a command in its own box. A long command wraps, but the copied text has no line breaks. `COPY_SCRIPT` shows
+ * the copy button. `id` must be unique in the page.
  */
 export function renderCommand(id: string, command: string): string {
   return `<div class="command"><code id="${id}">${renderCode(command)}</code><button class="quiet" id="copy-${id}" data-copy="${id}" hidden>Copy</button></div>`
 }
 
 /**
- * Shows each button of the page that has `data-copy`. The button copies the text of the element with that id,
- * and says for a moment that it did, to screen readers too. A script that adds buttons later calls
- * `showCopyButtons` with the element that holds them.
+ * Shows each button of the page that has `data-copy`. The button copies the text of the element with that id. It then confirms
+ * this for a moment, also to screen readers. A script that adds buttons later must call `showCopyButtons` with their parent
+ * element.
  */
 export const COPY_SCRIPT = `const copied = document.body.appendChild(Object.assign(document.createElement('p'), { className: 'unseen' }))
 copied.setAttribute('role', 'status')

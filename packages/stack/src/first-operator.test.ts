@@ -13,13 +13,13 @@ afterEach(() => {
   for (const server of servers.splice(0)) server.close()
 })
 
-/** The answers of auth to a new user, and to the sign-in of the operator. */
+/** The responses of auth to the creation of the user, and to the operator's sign-in. */
 interface Answers {
   readonly user: number
   readonly signIn?: readonly [status: number, body: object]
 }
 
-/** A checkout whose auth writes down how its command is called. */
+/** Creates a checkout in which auth is a stub that records the arguments of its command. */
 async function openCheckout({ user, signIn = [400, {}] }: Answers) {
   const root = createFolder()
   mkdirSync(join(root, 'services/auth/src'), { recursive: true })

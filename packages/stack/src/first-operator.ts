@@ -4,7 +4,7 @@ import { promisify } from 'node:util'
 import { StackFailure } from './stack-failure.ts'
 import type { StackStatus } from './status/stack-status.ts'
 
-/** The place in which the first operator is made: a running stack, its checkout and its settings. */
+/** The running stack in which the first operator is created, with its checkout and settings. */
 export interface OperatorPlace {
   readonly status: StackStatus
   readonly root: string
@@ -14,9 +14,9 @@ export interface OperatorPlace {
 const USER_EXISTS = 422
 
 /**
- * Creates the first operator of the console, a user of auth with the console role admin. A user who is there
- * already stays unchanged.
- * @throws StackFailure when auth refuses
+ * Creates the first operator of the console: a user of auth with the console role admin. An existing operator with a role stays
+ * unchanged.
+ * @throws StackFailure if auth refuses
  */
 export async function createFirstOperator({ status, root, dataDirectory }: OperatorPlace): Promise<void> {
   const { AUTH_URL, SERVICE_ROLE_KEY, CONSOLE_EMAIL: email, CONSOLE_PASSWORD: password } = status
@@ -27,7 +27,7 @@ export async function createFirstOperator({ status, root, dataDirectory }: Opera
     body: JSON.stringify({ email, password, email_confirm: true }),
   })
   const text = await answer.text()
-  // A start that was cut off may have made the user without the role.
+  // An interrupted start may have created the user without the role.
   if (answer.status === USER_EXISTS && (await hasRole(AUTH_URL, { email, password }))) return
   if (!answer.ok && answer.status !== USER_EXISTS) {
     throw new StackFailure([`The operator of the console was not made: auth answered ${answer.status} ${text.trim()}`])
@@ -47,7 +47,7 @@ export async function createFirstOperator({ status, root, dataDirectory }: Opera
   })
 }
 
-/** Whether the operator has a role, or is no longer to be touched: a person has given them another password. */
+/** Whether the operator has a role. Also `true` if the sign-in fails, because somebody has changed the password. */
 async function hasRole(
   url: string,
   credentials: { readonly email: string; readonly password: string },

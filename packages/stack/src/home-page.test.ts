@@ -93,7 +93,7 @@ it('404: shows a browser a page that links to the start page', async () => {
   )
 })
 
-/** An element of the page, as far as its script uses one. */
+/** A fake page element with only the members that the script of the page uses. */
 class FakeElement {
   readonly name: string
   readonly children: FakeElement[] = []
@@ -113,7 +113,7 @@ class FakeElement {
   }
 }
 
-/** Returns what the script of the page shows at an address, line by line, and the address that it leaves. */
+/** Runs the script of the page at an address. Returns the lines that it shows, and the address that it sets. */
 async function arriveAt(address: string) {
   const { body } = await call('/')
   const script = /<script>([\s\S]*)<\/script>/.exec(body)?.[1] ?? ''

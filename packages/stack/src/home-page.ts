@@ -18,8 +18,8 @@ import type { StackPlan } from './settings/plan.ts'
 import { listenCommand, QUICK_STARTS } from './status/banner.ts'
 
 /**
- * Serves the page of the stack: links to everything that runs, and the guides. `AUTH_SITE_URL` is its address, so a
- * sign-in by a link of a mail arrives there.
+ * Serves the page of the stack, with links to everything that runs and to the guides. `AUTH_SITE_URL` is the address of this
+ * page, so a sign-in by a mail link ends here.
  */
 export function startHomePage(plan: StackPlan): Promise<LocalServer> {
   const page = renderFrontPage(describeStack(plan))
@@ -41,7 +41,7 @@ function answer(
 
 const notFoundPage = renderNotFound('The start page links to everything that runs.')
 
-/** Shows a document of the checkout; of any other path it says that nothing is there. */
+/** Sends the page of a document of the checkout, or `Not found` for any other path. */
 async function sendGuide(request: IncomingMessage, response: ServerResponse, plan: StackPlan): Promise<void> {
   const path = request.url?.split('?', 1)[0] ?? ''
   const guide = await renderGuide(plan.root, path)
@@ -59,7 +59,7 @@ function sendText(
   response.writeHead(status, { 'content-type': 'text/plain; charset=utf-8', ...headers }).end(`${text}\n`)
 }
 
-/** In the order of the page. */
+/** Descriptions, in the order of the page. */
 const abouts: Readonly<Record<string, string>> = {
   auth: 'Accounts, sessions and tokens.',
   payments: 'Card payments with 3-D Secure, on a double-entry ledger.',
@@ -109,10 +109,10 @@ function linkOf({ definition: { name }, address: { url, metrics } }: StackPlan['
   }
 }
 
-/** A command to copy. It is shown when the services that it needs run. */
+/** A command to copy. The page shows it if all required services run. */
 interface ShownCommand {
   readonly needs: readonly string[]
-  /** The effect of the command, with code between backticks. */
+  /** The effect of the command. Text between backticks is shown as code. */
   readonly about: string
   readonly command: string
 }
@@ -160,11 +160,11 @@ function renderCommands(heading: string, commands: readonly ShownCommand[], { se
   return `<section><h2>${heading}</h2><ul class="steps">${steps.join('')}</ul></section>\n`
 }
 
-/** The element in which the page says what a sign-in has brought. It is empty and hidden until the script fills it. */
+/** The element for the result of a sign-in. It is empty and hidden until the script fills it. */
 const arrivalNotice = '<div id="arrival" class="notice" role="status" hidden></div>\n'
 
 /**
- * The functions by which the script below writes: elements, texts with code between bars, values with a button, the claims of a
+ * Functions for the script below: they write elements, texts with code between bars, values with a button, and the claims of a
  * token.
  */
 const ARRIVAL_PARTS = `const add = (name, text, to = place) => to.appendChild(Object.assign(document.createElement(name), { textContent: text }))
@@ -190,8 +190,8 @@ const claimsOf = (token) => {
 `
 
 /**
- * Shows what auth has put into the address, and removes it from there: a session in the fragment, a code in the query, or an
- * error in either (auth reference: Verification redirects). It sends nothing.
+ * Shows the values that auth has put into the URL, and removes them from the URL: a session in the fragment, a code in the query,
+ * or an error in either (auth reference: Verification redirects). It sends no request.
  */
 const arrivalScript = (
   mailUrl: string | undefined,
@@ -239,14 +239,14 @@ else if (brought.get('code')) {
 if (!place.hidden) history.replaceState(null, '', location.pathname)
 `
 
-/** The path of a document of the checkout. No name begins with a dot, so it leads nowhere else. */
+/** A path of a document. No path segment begins with a dot, so the path cannot leave the checkout. */
 const DOCUMENT_PATH = /^\/((?!node_modules\/)(?:\w[\w-]*\/)*\w[\w-]*\.md)$/
 
 /**
- * The page of a document of the checkout, as its file is now. Browsers save a file of Markdown instead of showing it.
+ * Renders a document of the checkout, because browsers save a Markdown file instead of showing it.
  * @param root the folder of the checkout
  * @param urlPath the path of the URL, such as `/docs/quick-start/reserve-stock.md`
- * @returns undefined when there is no such document
+ * @returns `undefined` if the document does not exist
  */
 export async function renderGuide(root: string, urlPath: string): Promise<RenderedPage | undefined> {
   const [, path] = DOCUMENT_PATH.exec(urlPath) ?? []
@@ -266,9 +266,8 @@ export async function renderGuide(root: string, urlPath: string): Promise<Render
 }
 
 /**
- * Writes the HTML of a document. A table that is too wide takes the focus, so that the keyboard scrolls it.
- * Links lead to headings by their words. The page loads nothing, so it has the texts of pictures in place of
- * them.
+ * Returns the converter from Markdown to HTML. A wide table can have the focus, so that the keyboard can scroll it. Headings have
+ * anchors made from their words. The page loads nothing, so the alternative texts of pictures replace the pictures.
  */
 function createMarkdown(): Marked {
   let examples = 0
@@ -288,12 +287,12 @@ function createMarkdown(): Marked {
   })
 }
 
-/** The first lines of an example leave room for the button at its right. */
+/** Renders an example. Its first lines leave space for the button on the right. */
 function renderExample(id: string, text: string): string {
   return `<div class="example"><button class="quiet" data-copy="${id}" hidden>Copy</button><pre><code id="${id}">${renderCode(text)}</code></pre></div>\n`
 }
 
-/** As GitHub makes it. */
+/** Returns the anchor of a heading, in the format of GitHub. */
 function anchorOf(heading: string): string {
   return heading
     .toLowerCase()

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type RequestListener } from 'node:http'
 
-/** A server of the stack that only this machine can reach. */
+/** A server of the stack that is reachable only from this machine. */
 export interface LocalServer {
   readonly port: number
   close(): Promise<void>
@@ -22,7 +22,7 @@ export async function startLocalServer(port: number, listener: RequestListener):
   }
 }
 
-/** Whether a request names this machine. A foreign site whose name resolves to this address must read nothing (DNS rebinding). */
+/** Whether the Host header names this machine. Otherwise a foreign site could read responses by DNS rebinding. */
 export function isForThisMachine({ headers }: IncomingMessage): boolean {
   return /^(localhost|127\.0\.0\.1|\[::1\])(:\d+)?$/i.test(headers.host ?? '')
 }

@@ -1,17 +1,17 @@
 import { enableCompileCache } from 'node:module'
 import { join } from 'node:path'
 
-// The program of `npm start`. It ends the process: with status 0 after a Ctrl-C, 1 when something could not start or stay up.
+// The program of `npm start`. It ends the process with status 0 after Ctrl-C, or 1 if something could not start or stay up.
 
 const root = join(import.meta.dirname, '..', '..', '..')
-// Half of the time until the first line is printed would go into compiling modules. The imports below use the cache.
+// Cache compiled modules. Otherwise half of the time until the first output goes into compilation.
 enableCompileCache(join(root, 'node_modules', '.cache', 'node'))
 const { Command, InvalidArgumentError, Option } = await import('commander')
 const { readUserEnvironment } = await import('./settings/environment.ts')
 const { describePorts } = await import('./settings/ports.ts')
 const { StackFailure } = await import('./stack-failure.ts')
 
-/** Exit status of a wrong command line, as in the services. */
+/** The exit status of a wrong command line, as in the services. */
 const USAGE = 2
 
 const commandContext = () => ({
@@ -100,7 +100,7 @@ function readSeconds(text: string): number {
   throw new InvalidArgumentError('It must be a number of seconds from 1 to 9999.')
 }
 
-/** Ends the process when the command has ended: timers or sockets that a library keeps open must not keep the terminal. */
+/** Runs a command and ends the process, because timers or sockets of a library could keep it running. */
 async function run(command: () => Promise<void>): Promise<never> {
   try {
     await command()

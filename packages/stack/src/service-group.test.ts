@@ -106,7 +106,7 @@ beforeAll(async () => {
 })
 afterAll(() => watch.close())
 
-/** The changes that one act causes, after the quiet time. */
+/** Returns the changes that `act` causes, after the quiet time. */
 async function changesOf(act: () => void, count: number): Promise<typeof changes> {
   changes = []
   act()

@@ -9,13 +9,13 @@ import type { ServicePlan, StackPlan } from './settings/plan.ts'
 import { environmentOf, type SharedSettings, writeEnvFile } from './settings/service-environment.ts'
 import { StackFailure } from './stack-failure.ts'
 
-/** Time for services to finish. The database must also stop within the five seconds of a Ctrl-C. */
+/** The time for services to finish. The database must also stop within the five seconds after a Ctrl-C. */
 const endSteps = [
   { signal: 'SIGTERM', waitMs: 2_700, target: 'process' },
   { signal: 'SIGKILL', waitMs: 300, target: 'group' },
 ] as const
 
-/** Two busy cores need more than a minute for the first start of three services. What cannot start ends, and is told at once. */
+/** With two busy cores, the first start of three services takes more than a minute. */
 const READY_TIMEOUT_MS = 180_000
 
 interface StartedService {
@@ -28,18 +28,17 @@ interface ServiceGroupOptions extends SharedSettings {
   readonly stop: AbortSignal
 }
 
-/** The services of the stack, which are kept running until `end`. */
+/** The services of the stack, which are restarted until `end`. */
 interface ServiceGroup {
-  /** Never resolves. Rejects when a service does not stay up. */
+  /** Never resolves. Rejects if a service ends too often. */
   readonly failed: Promise<never>
-  /** Ends all services. Resolves when the last one has ended. */
+  /** Ends all services. Resolves when all have ended. */
   readonly end: () => Promise<void>
 }
 
 /**
- * Starts all services at once, and returns them when each is ready.
- *
- * @throws StackFailure with the last lines of a service that ended early or was not ready in time. No service runs then
+ * Starts all services at the same time and waits until each is ready. @throws StackFailure with the last lines of a service that
+ * ended early or was not ready in time. In this case all services are stopped.
  */
 export async function startServices(plan: StackPlan, options: ServiceGroupOptions): Promise<ServiceGroup> {
   const children: StartedService[] = []
@@ -65,14 +64,14 @@ export async function startServices(plan: StackPlan, options: ServiceGroupOption
 }
 
 /**
- * The lines that a service has logged about misspelt settings. They would have no effect, and nobody reads the log of a good
- * start.
+ * Returns the lines in which a service has logged misspelled settings. The terminal shows them, because such settings have no
+ * effect and nobody reads the log after a successful start.
  */
 function unknownSettings(lines: readonly string[]): readonly string[] {
   return lines.flatMap((line) => /"msg":"(unknown setting [^"\\]+)"/.exec(line)?.[1] ?? [])
 }
 
-/** Starts a service again whenever it ends by itself. */
+/** Restarts a service if it ends on its own. */
 function keep({ service, child }: StartedService, plan: StackPlan, options: ServiceGroupOptions): Supervised {
   return supervise(child, {
     start: () => startService(service, plan, options),
@@ -81,7 +80,7 @@ function keep({ service, child }: StartedService, plan: StackPlan, options: Serv
   })
 }
 
-/** Restarts each service whenever its sources change. */
+/** Restarts each service when its sources change. */
 async function watchAll(
   children: readonly StartedService[],
   plan: StackPlan,
@@ -157,27 +156,26 @@ function isEveryAddress(host: string): boolean {
   return host === '0.0.0.0' || host === '::'
 }
 
-/** How to restart a service whenever its sources change. */
+/** The functions and options for restarting a service when its sources change. */
 interface WatchedOptions {
   readonly start: () => Promise<Child>
-  /** Resolves when the service is ready. Rejects with a StackFailure when it has ended, or is late. */
+  /** Resolves when the service is ready. Rejects with a StackFailure if the service has ended or is not ready in time. */
   readonly waitUntilReady: (child: Child) => Promise<void>
   readonly endSteps: readonly EndStep[]
   readonly say: (line: string) => void
 }
 
-/** A service that restarts at each change until `end`. */
+/** A service that restarts after each change until `end`. */
 interface WatchedService extends Supervised {
-  /** Takes note of changed files. */
   readonly change: (files: readonly string[]) => void
-  /** Never resolves, and rejects only when the program cannot be run. */
+  /** Never resolves. Rejects only if the program cannot be run. */
   readonly failed: Promise<never>
 }
 
 /**
- * Restarts a service at each change. Returns how to end it, and what tells it of changes. A service that ends by itself waits
- * for the next change, because it would only end again. The function prints each restart and each end. Why a service has ended
- * is in its log, which the terminal shows anyway.
+ * Restarts a service after each change. Returns functions to end it and to report changes. If the service ends on its own, it
+ * starts again only after the next change, because it would probably end again. The function prints each restart and each end.
+ * The reason for the end is in the log of the service, which the terminal shows anyway.
  */
 export function superviseWatched(first: Child, options: WatchedOptions): WatchedService {
   const { start, waitUntilReady, endSteps, say } = options
@@ -226,7 +224,7 @@ export function superviseWatched(first: Child, options: WatchedOptions): Watched
       changes.add([])
       await child.end(endSteps)
       await running.catch(() => undefined)
-      // A restart was under way, and has started another process.
+      // A restart in progress may have started another process.
       await child.end(endSteps)
     },
   }
@@ -246,7 +244,7 @@ function createChanges() {
       come.resolve()
     },
     isWaiting: (): boolean => files.size > 0,
-    /** Resolves when a file waits. */
+    /** Resolves when a file is waiting. */
     next: (): Promise<void> => come.promise,
     take: (): readonly string[] => {
       const taken = [...files]
@@ -259,28 +257,24 @@ function createChanges() {
 
 const Manifest = z.object({ name: z.string(), dependencies: z.record(z.string(), z.string()).default({}) })
 
-/** A change of the branch replaces many files: they count as one change when they come within this time. */
+/** Switching the branch replaces many files. Changes that arrive within this time count as one change. */
 const QUIET_MS = 120
 
-/** The sources of services, watched until `close`. */
+/** Watches the sources of services until `close`. */
 export interface SourceWatch {
   close(): Promise<void>
 }
 
-/** The sources to watch, and the function that is called when they change. */
 interface SourceWatchOptions {
   readonly root: string
   readonly services: readonly string[]
-  /** Called for a service with the files that it loads and that have changed: paths below the root. */
+  /** Called for a service with the changed files that it loads, as paths relative to the root. */
   readonly onChange: (service: string, files: readonly string[]) => void
-  /** Called when the system refuses a watch, for example because it has no more of them. */
+  /** Called if the system refuses a watch, for example because its limit is reached. */
   readonly onProblem: (message: string) => void
 }
 
-/**
- * Watches the sources of services. It survives files that are replaced by rename, as editors and git do it: it watches folders,
- * not files.
- */
+/** Watches the sources of services. Watches folders instead of files, because editors and git replace files by renaming. */
 export async function watchSources({ root, services, ...told }: SourceWatchOptions): Promise<SourceWatch> {
   const folders = new Map(services.map((service) => [service, watchedFolders(root, service)]))
   const watcher = watch(
@@ -317,15 +311,15 @@ export async function watchSources({ root, services, ...told }: SourceWatchOptio
   }
 }
 
-/** Files that are no sources need no watch of their own. Folders have one, since sources may appear in them. */
+/** Files that are not sources are not watched. Folders are watched, because sources may be created in them. */
 function isIgnored(path: string): boolean {
   if (path.includes(`${sep}node_modules`)) return true
   return statSync(path, { throwIfNoEntry: false })?.isFile() === true && !isSource(path.replaceAll(sep, '/'))
 }
 
 /**
- * The folders whose files a service loads: its own sources, and those of the packages of this repository that it depends on,
- * directly or through others.
+ * Returns the folders of the files that a service loads: its own sources, and the sources of the workspace packages that it
+ * depends on, directly or indirectly.
  *
  * @param root the checkout
  */
@@ -361,7 +355,7 @@ function readManifest(folder: string): z.output<typeof Manifest> | undefined {
   return existsSync(file) ? Manifest.parse(JSON.parse(readFileSync(file, 'utf8'))) : undefined
 }
 
-/** Whether a change of a file changes a service: tests and documents do not. */
+/** Returns whether a change of a file affects a service. Tests and documents do not. */
 function isSource(path: string): boolean {
   return /\.(ts|js|json|sql|css|html|svg)$/.test(path) && !/\.test\.ts$|\/(test|node_modules)\//.test(path)
 }

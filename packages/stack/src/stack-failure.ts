@@ -1,8 +1,8 @@
-/** Why the stack cannot start or go on. The message is for the user at the terminal: one line for each problem, no stack. */
+/** Why the stack cannot start or continue, for the user at the terminal: one line per problem, no stack trace. */
 export class StackFailure extends Error {
   readonly problems: readonly string[]
 
-  /** @param problems one sentence each, with advice where it is known */
+  /** @param problems one sentence each, with advice if possible */
   constructor(problems: readonly string[], options?: ErrorOptions) {
     super(problems.join('\n'), options)
     this.name = 'StackFailure'

@@ -14,7 +14,7 @@ import { StackFailure } from './stack-failure.ts'
 
 removeFoldersAtEnd()
 
-/** Takes the place of a service: it is ready at once, ends at SIGTERM, and writes a line to the database at every start. */
+/** A program that stands in for a service. It is ready immediately, ends at SIGTERM, and inserts a row at every start. */
 const service = `import { createServer } from 'node:http'
 import { createRequire } from 'node:module'
 const pg = createRequire(${JSON.stringify(import.meta.url)})('pg')
@@ -30,7 +30,7 @@ server.listen(Number(process.env.INVENTORY_PORT), '127.0.0.1')
 process.on('SIGTERM', () => server.close(() => process.exit(0)))
 `
 
-/** The stack with that service. It is filled when the file exists that the environment names, which need not be. */
+/** The stack with that service. If the environment names a file, `fill` waits until the file exists. */
 const program = `import { once } from 'node:events'
 import { existsSync, watch } from 'node:fs'
 import { dirname } from 'node:path'
@@ -88,7 +88,7 @@ async function newCheckout() {
   const homePort = await freePort()
   const env = {
     PATH: process.env.PATH,
-    // A cache of their own, because it also contains the modules of the checkout.
+    // Use a separate cache, because the cache also contains the modules of the checkout.
     NODE_COMPILE_CACHE: join(root, 'cache'),
     INVENTORY_PORT: String(port),
     INVENTORY_OTEL_EXPORTER_PROMETHEUS_PORT: String(metricsPort),
@@ -110,20 +110,20 @@ function start({ root, env }: { root: string; env: NodeJS.ProcessEnv }, more: No
 
 const ready = (stack: Stack) => expect.poll(stack.output, { timeout: 60_000 }).toMatch(/(^|\n)Trestle is ready\n$/)
 
-/** Ids of all processes that the stack has started, from its pid files. */
+/** Returns the ids of all processes that the stack has started, from its pid files. */
 function startedBy(root: string): number[] {
   const files = [join(root, '.data', 'run', 'inventory.pid'), postmasterFile(root)]
   return files.map((file) => Number.parseInt(readFileSync(file, 'utf8'), 10))
 }
 
-/** The data is in the checkout, or in the state directory if the server cannot reach the checkout. */
+/** The pid file of PostgreSQL. Its data are in the state directory if it cannot access the checkout. */
 function postmasterFile(root: string): string {
   const outside = join(root, 'state')
   const homes = existsSync(outside) ? readdirSync(outside).map((name) => join(outside, name)) : [join(root, '.data')]
   return join(homes[0] ?? '', 'postgres', 'postmaster.pid')
 }
 
-/** How often the service has started with this data. */
+/** Returns how often the service has started with this data. */
 async function countStarts(root: string, port: number): Promise<number> {
   const password = /TRESTLE_DATABASE_PASSWORD="(.*)"/.exec(
     readFileSync(join(root, '.data', 'secrets.env'), 'utf8'),
@@ -142,7 +142,7 @@ describe('npm start', () => {
     const pids = startedBy(checkout.root)
     expect(pids.map(isAlive)).toEqual([true, true])
     expect(statSync(join(checkout.root, '.data', 'inventory.env')).mode & 0o777).toBe(0o600)
-    // The terminal signals the whole group, and npm then passes the signal on.
+    // The terminal signals the whole process group, and npm then forwards the signal.
     process.kill(-stack.pid, 'SIGINT')
     process.kill(stack.pid, 'SIGINT')
     expect(await stack.exited).toEqual([0, null])
@@ -243,7 +243,7 @@ describe('npm start', () => {
     await expect.poll(() => existsSync(join(checkout.root, '.data', 'run', 'stack.pid'))).toBe(true)
     process.kill(stack.pid, 'SIGTERM')
     expect(await stack.exited).toEqual([0, null])
-    // The first start in a checkout also says where the data are, unless they are in it.
+    // The first start in a checkout also prints the location of the data if it is outside the checkout.
     expect(stack.output()).toMatch(/^(PostgreSQL keeps its data in .*\n)?Stopping\nStopped\n$/)
   })
 })

@@ -14,21 +14,20 @@ import { StackFailure } from './stack-failure.ts'
 import { collectStatus, type StackStatus } from './status/stack-status.ts'
 import { removeStatus, writeStatus } from './status/status-file.ts'
 
-/** How the stack talks to the user at the terminal, and how it is stopped. */
 export interface StackControl {
   readonly say: (line: string) => void
-  /** Called when everything runs. The stack counts as ready, for `status --wait` too, when the returned promise resolves. */
+  /** Called when everything runs. The stack counts as ready (also for `status --wait`) when the returned promise resolves. */
   readonly fill: (status: StackStatus) => Promise<void>
-  /** Called when the stack is ready. The stack runs on meanwhile, and stops when it fails. */
+  /** Called when the stack is ready. The stack keeps running in the meantime. If the returned promise rejects, the stack stops */
   readonly whenReady: (status: StackStatus) => Promise<void>
   readonly stop: AbortSignal
 }
 
 /**
- * Starts the database, the mail catcher and the services, and keeps them running until `stop`. It stops everything that it has
- * started before it returns or throws: the services first, the database last.
+ * Starts the database, the mail catcher and the services, and keeps them running until `stop`. Before it returns or throws, it
+ * stops everything that it has started: the services first, the database last.
  *
- * @throws StackFailure when something cannot start, or does not stay up.
+ * @throws StackFailure if a part cannot start or ends too often
  */
 export async function runStack(plan: StackPlan, control: StackControl): Promise<void> {
   createFolders(plan)
@@ -36,7 +35,7 @@ export async function runStack(plan: StackPlan, control: StackControl): Promise<
   control.say('Stopped')
 }
 
-/** Returns or throws when everything that it has started is stopped. */
+/** Returns or throws after everything that it has started is stopped. */
 async function runUntilStopped(plan: StackPlan, control: StackControl): Promise<void> {
   await using started = new AsyncDisposableStack()
   try {
@@ -53,7 +52,7 @@ async function runUntilStopped(plan: StackPlan, control: StackControl): Promise<
   control.say('Stopping')
 }
 
-/** Creates the folders of a start. @throws StackFailure when one of them cannot be made or written to */
+/** Creates the folders of a start. @throws StackFailure if a folder cannot be created or written to */
 export function createFolders({ dataDirectory, runDirectory, logDirectory }: StackPlan): void {
   try {
     for (const folder of [dataDirectory, runDirectory, logDirectory]) {
@@ -67,10 +66,10 @@ export function createFolders({ dataDirectory, runDirectory, logDirectory }: Sta
   }
 }
 
-/** @returns the status, and `failed`, which never resolves, and rejects when a part does not stay up */
+/** @returns the status, and `failed`, which never resolves and rejects if a part ends too often */
 async function startEverything(plan: StackPlan, { say, stop }: StackControl, started: AsyncDisposableStack) {
   started.defer(await claimStack(plan.runDirectory, { pid: process.pid, program: plan.program }))
-  // A killed stack has left its status, whose addresses may differ from the addresses of this start.
+  // A killed stack leaves its status file, whose addresses may differ from those of this start.
   removeStatus(plan)
   await requireNoOtherStack(plan.homePort, plan)
   const pidFiles = services.map(({ name }) => join(plan.runDirectory, `${name}.pid`))
@@ -138,12 +137,12 @@ const leftoverSteps = [
 /**
  * Makes this process the only stack of the data directory.
  *
- * @returns a function that gives this up
- * @throws StackFailure when another one runs.
+ * @returns a function that releases the claim
+ * @throws StackFailure if another stack is running
  */
 async function claimStack(runDirectory: string, self: PidRecord): Promise<() => void> {
   const file = join(runDirectory, 'stack.pid')
-  // The second attempt follows after the file of a killed stack was removed.
+  // If the first attempt finds the pid file of a killed stack, it removes the file, and the second attempt claims it.
   for (let attempt = 0; attempt < 2; attempt += 1) {
     if (claimPidFile(file, self)) return () => releasePidFile(file, self.pid)
     const other = await findRunning(file)
@@ -153,7 +152,7 @@ async function claimStack(runDirectory: string, self: PidRecord): Promise<() => 
   throw new StackFailure(['Another start of Trestle is under way here.'])
 }
 
-/** Ends the services that a killed stack left running: the processes of the pid files, if they still have these pids. */
+/** Ends the services that a killed stack left running: the processes in the pid files, if the pids still belong to them. */
 async function endLeftoverServices(pidFiles: readonly string[], say: (line: string) => void): Promise<void> {
   await Promise.all(
     pidFiles.map(async (file) => {
@@ -170,9 +169,9 @@ async function endLeftoverServices(pidFiles: readonly string[], say: (line: stri
 const PARENT_POLL_MS = 500
 
 /**
- * Aborts at the first SIGINT, SIGTERM or SIGHUP, and ignores further ones: a Ctrl-C arrives twice, from the terminal and from
- * npm, and a stop takes five seconds at most. Under npm it also aborts when the parent process has gone, since not every shell
- * between npm and this process passes signals on.
+ * Returns a signal that is aborted by the first SIGINT, SIGTERM or SIGHUP. Later signals are ignored, because a Ctrl-C arrives
+ * twice, from the terminal and from npm, and a stop takes at most five seconds. Under npm, the signal is also aborted if the
+ * parent process has ended, because some shells between npm and this process do not forward signals.
  */
 export function watchStopSignals({ isUnderNpm }: { readonly isUnderNpm: boolean }): AbortSignal {
   const controller = new AbortController()

@@ -14,9 +14,9 @@ interface EndedCommand {
 }
 
 export interface CommandServer {
-  /** The port on 127.0.0.1 at which the process takes what `run` sends. */
+  /** The port on 127.0.0.1 at which the process receives commands from `run`. */
   readonly port: number
-  /** Runs the program of a file in a folder, with nothing in its environment but this. */
+  /** Runs the program of a file in a folder, with only the given environment. */
   readonly run: (file: string, args: readonly string[], options: CommandOptions) => Promise<EndedCommand>
   readonly stop: () => Promise<unknown>
 }
@@ -27,9 +27,9 @@ interface CommandOptions {
 }
 
 /**
- * Starts a process that runs commands. To load the modules of a service takes longer than most commands run, and this process
- * loads them once. A command has the arguments, the environment, the folder and the output of a process of its own. It ends when
- * nothing would keep such a process alive. For a program that waits for a signal or reads its input, start a process.
+ * Starts a process that runs commands. It loads the modules of a service only once, because loading takes longer than most
+ * commands. Each command has its own arguments, environment, folder and output, like a separate process. It ends when nothing
+ * would keep such a process alive. If a program waits for a signal or reads its input, start a process for it instead.
  */
 export async function startCommandServer(): Promise<CommandServer> {
   const child = fork(import.meta.filename, { env: programEnvironment })
@@ -52,7 +52,7 @@ export async function startCommandServer(): Promise<CommandServer> {
   }
 }
 
-/** The first line has the exit status and the bytes of the standard error. Standard error and standard output follow. */
+/** The first line has the exit status and the length of stderr in bytes. Stderr and stdout follow. */
 function parseAnswer(answer: Buffer): EndedCommand {
   const start = answer.indexOf('\n') + 1
   if (start === 0) throw new Error('the process of the commands has ended')
@@ -72,7 +72,7 @@ interface Command {
   readonly env: NodeJS.ProcessEnv
 }
 
-/** Reads NUL-terminated texts: folder, file, number of arguments, arguments, variables, and an empty text. */
+/** Reads NUL-terminated strings: folder, file, number of arguments, arguments, variables, and an empty string. */
 async function readCommand(socket: Socket): Promise<Command> {
   let received = ''
   for await (const chunk of socket.iterator({ destroyOnReturn: false })) {
@@ -86,10 +86,10 @@ async function readCommand(socket: Socket): Promise<Command> {
   throw new Error('a request was cut off')
 }
 
-/** Thrown by `process.exit`, so that nothing more of the command runs. */
+/** Thrown by `process.exit`, so that the command does not continue. */
 class Exit extends Error {}
 
-/** Runs a command in this process. @returns what the client is sent */
+/** Runs a command in this process. @returns the bytes to send to the client */
 async function runHere({ cwd, file, args, env }: Command, number: number): Promise<Buffer> {
   const output: Readonly<Record<'stdout' | 'stderr', Buffer[]>> = { stdout: [], stderr: [] }
   let exited: number | undefined
@@ -109,10 +109,10 @@ async function runHere({ cwd, file, args, env }: Command, number: number): Promi
   process.chdir(cwd)
   for (const name of Object.keys(process.env)) delete process.env[name]
   Object.assign(process.env, env)
-  // The console of the process keeps the streams that it had first.
+  // The existing console of the process keeps its original streams, so create a new console.
   globalThis.console = new Console(process.stdout, process.stderr)
   const idle = once(process, 'beforeExit')
-  // Only the modules that the file imports are kept between two commands.
+  // The query string makes Node.js load the file again. Only the modules that it imports stay loaded between two commands.
   let status = await Promise.race([runModule(`${pathToFileURL(file)}?${number}`), idle.then(() => UNSETTLED)])
   if (status !== UNSETTLED) await idle
   for (const signal of ['SIGINT', 'SIGTERM']) process.removeAllListeners(signal)
@@ -121,7 +121,7 @@ async function runHere({ cwd, file, args, env }: Command, number: number): Promi
   return Buffer.concat([Buffer.from(`${status} ${errors.length}\n`), errors, ...output.stdout])
 }
 
-/** The exit status of Node.js when nothing is left that could settle the module. */
+/** The exit status of Node.js if the top-level await of a module can never settle. */
 const UNSETTLED = 13
 
 async function runModule(url: string): Promise<number> {
@@ -144,11 +144,11 @@ async function serve(): Promise<void> {
   let number = 0
   server.on('connection', (socket) => {
     socket.setEncoding('utf8')
-    // A client that waits for its turn must not keep the command of another one alive. The server keeps this process alive.
+    // A waiting client must not keep the command of another client alive. The server keeps this process alive.
     socket.unref()
     last = last.then(async () => {
       const command = await readCommand(socket)
-      // From here on nothing but the command keeps this process alive.
+      // From here on, only the command keeps this process alive.
       server.unref()
       process.channel?.unref()
       number += 1
@@ -166,8 +166,8 @@ async function serve(): Promise<void> {
 if (import.meta.main) await serve()
 
 /**
- * Environment of a program of the repository in tests, besides its settings. A program starts in half the time when it uses the
- * compile cache of an earlier one.
+ * The environment of the repository's programs in tests, in addition to their settings. A program starts in half the time if it
+ * uses the compile cache of an earlier program.
  */
 export const programEnvironment = {
   PATH: process.env.PATH,

@@ -7,21 +7,21 @@ import type { CoverageProviderModule, ResolvedCoverageOptions, TestSpecification
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** How many test files the run has, and the path of a file that gets a byte whenever a worker begins one of them. */
+    /** The number of test files, and the path of a file to which a worker appends a byte for each begun test file. */
     readonly testFiles: { readonly total: number; readonly begun: string }
   }
 }
 
 /**
- * A worker does not know which of its files is the last one. So it collects after each of the last files of the run, of which
- * there are always more than workers.
+ * The number of last test files after which coverage is collected. A worker does not know which test file is its last. This
+ * number always exceeds the number of workers.
  */
 const LAST_FILES = 16
 
 /**
- * V8 counts in every function that it compiles while coverage is on, also in dependencies, which become up to four times
- * slower. So the busiest dependencies are compiled before that, and completely: V8 would compile a function at its first call,
- * and drop its code when it is not used.
+ * Compiles the busiest dependencies before coverage is on. V8 counts in every function that it compiles while coverage is on,
+ * which makes dependencies up to four times slower. The flags make V8 compile all functions immediately and keep their code.
+ * Otherwise V8 would compile a function at its first call and drop unused code.
  */
 async function compileDependencies(): Promise<void> {
   setFlagsFromString('--no-lazy')
@@ -40,7 +40,7 @@ async function compileDependencies(): Promise<void> {
 
 let compiled: Promise<void> | undefined
 
-/** Counts a test file as begun. The workers are processes, which share no memory; a byte that is appended is never lost. */
+/** Counts a begun test file. The workers share no memory, and appending to a file loses no count. */
 function beginFile(): void {
   appendFileSync(inject('testFiles').begun, '.')
 }
@@ -51,8 +51,8 @@ function isAmongLastFiles(): boolean {
 }
 
 /**
- * Collects the coverage of V8 when a worker ends. vitest collects it after each file, and each time V8 walks the whole heap of
- * a worker that keeps its modules: 60 ms. V8 keeps counting, so nothing is lost.
+ * Collects the coverage of V8 when a worker ends. vitest collects it after each file, and each time V8 scans the whole heap of a
+ * worker that keeps its modules, which takes 60 ms. V8 keeps counting, so no coverage is lost.
  */
 const coverageModule: CoverageProviderModule = {
   startCoverage: async (options) => {
@@ -66,7 +66,7 @@ const coverageModule: CoverageProviderModule = {
   getProvider: async () => {
     const { V8CoverageProvider } = await import('@vitest/coverage-v8/dist/provider.js')
     class Provider extends V8CoverageProvider {
-      /** Without this the workers would use the module of vitest. */
+      /** Without this override the workers would use the coverage module of vitest. */
       override resolveOptions(): ResolvedCoverageOptions {
         return { ...super.resolveOptions(), provider: 'custom' }
       }

@@ -2,31 +2,30 @@ import { once } from 'node:events'
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import { portOf } from './free-port.ts'
 
-/** A way to a PostgreSQL server on which connections can be cut. */
+/** A proxy to a PostgreSQL server whose connections can be cut. */
 interface Wire {
   readonly url: string
   readonly statements: () => number
   /** The numbers of the statements that commit a transaction. */
   readonly commits: () => readonly number[]
-  /** Resolves when the server has ended the connections of a wire that was cut: nothing of them runs, and no lock is held. */
+  /** Resolves when the server has ended all cut connections. Then it runs none of their statements and holds no lock. */
   readonly ended: Promise<void>
   close(): Promise<void>
 }
 
 export interface SentStatement {
-  /** The number of the statement, from 1, over all connections. */
+  /** The number of the statement, starting at 1, across all connections. */
   readonly nth: number
   readonly text: string
 }
 
-/** Whether the wire is cut at a statement. Cut before it, the server does not get it. Cut behind it, nobody gets its answer. */
+/** Where to cut at a statement. After `cut behind`, the server runs the statement, but its answer is lost. */
 export type StatementFate = 'passes' | 'cut before' | 'cut behind'
 
 /**
- * Opens a way to a server that is cut at a statement, for all connections at once and for good, as if the process at its near
- * end were killed.
- * @param cutAt the number of the statement behind which it is cut, or what decides about each. Undefined: it is never cut
- * @throws Error when the server does not listen on a port
+ * Opens a proxy to a server. At a given statement, the proxy permanently cuts all connections at the same time, as if the client
+ * process were killed. @param cutAt the number of the statement behind which to cut, or a function that decides for each
+ * statement. If it is `undefined`, the connections are never cut. @throws Error if the server does not listen on a port
  */
 export async function openWire(
   serverUrl: string,
@@ -66,7 +65,7 @@ export async function openWire(
       if (isCut && servers.size === 0) resolveEnded()
     })
     server.on('data', (data) => {
-      // Further answers of the server are lost.
+      // Answers of the server after the cut are lost.
       if (!isCut) client.write(data)
     })
     join(client, server, sockets)
@@ -86,8 +85,8 @@ export async function openWire(
 }
 
 /**
- * Ends each of two sockets when the other one ends, and keeps the open ones in a set. The server's is open
- * until the server ends it.
+ * Ends each of two sockets when the other socket ends, and keeps the open sockets in a set. The server's socket stays open until
+ * the server ends it.
  */
 function join(client: Socket, server: Socket, open: Set<Socket>): void {
   for (const socket of [client, server]) {
@@ -102,8 +101,8 @@ function join(client: Socket, server: Socket, open: Set<Socket>): void {
 }
 
 /**
- * Reads the texts of the statements of a client, however its bytes are split. A message has a type, which the first message
- * lacks, and a length that includes itself.
+ * Returns a function that extracts the texts of a client's statements, however the bytes are split. Each message consists of a
+ * type, which the first message lacks, a length that includes itself, and content.
  * @see https://www.postgresql.org/docs/current/protocol-message-formats.html
  */
 function createReader(): (data: Buffer) => readonly string[] {
@@ -131,8 +130,8 @@ function createReader(): (data: Buffer) => readonly string[] {
 }
 
 /**
- * Opens a listener on loopback in front of a server. @returns the URL of the server through this listener
- * @throws Error when the server does not listen on a port
+ * Opens a listener on loopback in front of a server. @returns the URL of the server through this listener. @throws Error if the
+ * server does not listen on a port
  */
 export async function urlThrough(listener: Server, serverUrl: string): Promise<string> {
   listener.listen(0, '127.0.0.1')
@@ -142,16 +141,16 @@ export async function urlThrough(listener: Server, serverUrl: string): Promise<s
   return url.href
 }
 
-/** A pooler that does not pass the settings of clients on. */
+/** A pooler that does not forward the settings of clients. */
 interface StartupPooler {
   readonly url: string
   close(): void
 }
 
 /**
- * Treats connections with settings as PgBouncer does: it refuses them, or drops the settings that `ignore_startup_parameters`
- * names.
- * @throws Error when the server does not listen on a port
+ * Opens a pooler that treats connections with settings like PgBouncer: it refuses them, or drops the settings that
+ * `ignore_startup_parameters` names.
+ * @throws Error if the server does not listen on a port
  */
 export async function openStartupPooler(serverUrl: string, does: 'drop' | 'refuse'): Promise<StartupPooler> {
   const begin = { drop: passWithoutOptions, refuse }[does]
@@ -163,7 +162,7 @@ export async function openStartupPooler(serverUrl: string, does: 'drop' | 'refus
 }
 
 /**
- * Passes a StartupMessage on without its options. It holds its length, the version, names and values.
+ * Forwards a StartupMessage without its options. The message contains its length, the version, names and values.
  * @see https://www.postgresql.org/docs/current/protocol-message-formats.html#PROTOCOL-MESSAGE-FORMATS-STARTUPMESSAGE
  */
 function passWithoutOptions(client: Socket, startup: Buffer, { hostname, port }: URL): void {

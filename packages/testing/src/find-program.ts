@@ -7,15 +7,15 @@ import { freePort } from './free-port.ts'
 
 type Environment = Readonly<Record<string, string | undefined>>
 
-/** The path of a program in the first folder of the PATH that has it; undefined when none has. */
+/** Returns the path of a program in the first folder of the `PATH` that contains it, or `undefined`. */
 export function findProgram(name: string, env: Environment = process.env): string | undefined {
   const folders = (env.PATH ?? '').split(delimiter)
   return folders.map((folder) => join(folder, name)).find(existsSync)
 }
 
 /**
- * Whether a test that needs a program runs. Where the program is missing, a warning says what the run leaves out. With
- * TEST_PROGRAMS=required the test runs nevertheless, and fails: so the nightly run leaves out none.
+ * Returns whether to run a test that needs a program. If the program is missing, prints a warning about the skipped tests. With
+ * `TEST_PROGRAMS=required` the test runs anyway and fails, so that the nightly run skips nothing.
  */
 export function canTestWith(name: string, env: Environment = process.env): boolean {
   if (findProgram(name, env) !== undefined || env.TEST_PROGRAMS === 'required') return true
@@ -28,7 +28,7 @@ export interface TestRedis {
   readonly stop: () => Promise<void>
 }
 
-/** Starts the Redis of the machine (`canTestWith('redis-server')`). Resolves when it is ready. */
+/** Starts the installed Redis (`canTestWith('redis-server')`). Resolves when it is ready. */
 export async function startRedis(): Promise<TestRedis> {
   const port = String(await freePort())
   const options = ['--port', port, '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no']

@@ -2,14 +2,14 @@ import { randomInt } from 'node:crypto'
 import type { Server } from 'node:net'
 import { tryPort } from '@trestle/stack/processes/free-ports.ts'
 
-/** Below the ports that systems give to clients: 32768 of Linux, 49152 of macOS and Windows. */
+/** Ports below the ranges for outgoing connections, which begin at 32768 on Linux and at 49152 on macOS and Windows. */
 const PORTS = { min: 10_000, end: 32_768 }
 const ATTEMPTS_MAX = 100
 
 /**
- * A port of 127.0.0.1 that is free at this moment. A client of another test cannot take it before a server listens there, because
- * the system gives clients higher ports.
- * @throws Error with the last error code when no port can be opened
+ * Returns a port of 127.0.0.1 that is currently free. A client of another test cannot take it before a server listens there,
+ * because the system assigns higher ports to clients.
+ * @throws Error with the last error code if no port can be opened
  */
 export async function freePort(): Promise<number> {
   let code: string | undefined
@@ -21,7 +21,7 @@ export async function freePort(): Promise<number> {
   throw new Error(`no free port found: ${code}`)
 }
 
-/** The TCP port of a server. @throws Error when the server does not listen on one */
+/** Returns the TCP port of a server. @throws Error if the server does not listen on a port */
 export function portOf(server: Server): number {
   const address = server.address()
   if (typeof address === 'string' || address === null) throw new Error('the server has no port')

@@ -10,13 +10,13 @@ interface HeldBody {
   readonly headers: Readonly<Record<string, string>>
 }
 
-/** The requests that hold their places. */
+/** The requests that occupy slots of the server. */
 interface HeldBodies extends AsyncDisposable {
   readonly countAnswered: () => number
 }
 
 /**
- * Sends requests with bodies of unknown size to a server of this machine, of which only the first byte arrives.
+ * Sends requests with bodies of unknown size to a server on this machine. Only the first byte of each body arrives.
  * @param origin such as `http://127.0.0.1:8080`
  */
 export async function holdBodies(
@@ -45,7 +45,7 @@ export async function holdBodies(
   }
 }
 
-/** More than a service reads. */
+/** More bytes than a service reads. */
 const HEADER_LENGTH = 16_384
 
 interface LongHeadersAnswer {
@@ -54,7 +54,7 @@ interface LongHeadersAnswer {
   readonly body: unknown
 }
 
-/** Sends 16 KiB of headers to a server. Its parser refuses them, so `inject` cannot. */
+/** Sends 16 KiB of headers to a server. The HTTP parser of the server refuses them, so `inject` cannot test this. */
 export async function sendLongHeaders(url: string, method: string): Promise<LongHeadersAnswer> {
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
   request(url, { method, headers: { 'x-long': 'a'.repeat(HEADER_LENGTH) } }, resolve)

@@ -9,8 +9,8 @@ const OrNull = z.object({ anyOf: z.tuple([Reference, z.object({ type: z.literal(
 const Typed = z.looseObject({ type: z.string(), properties: z.unknown() })
 
 /**
- * The JSON of an OpenAPI document in which each reference to a schema is replaced by the schema. A rule below an `if`
- * that always holds stands beside the members. An object or null has a list of two types.
+ * Returns the JSON of an OpenAPI document in which each reference to a schema is replaced by the schema. A rule in the `then` of
+ * an `if` that always holds is merged into the schema. An object or null gets a list of two types.
  */
 export function inlineSchemas(document: object): string {
   const { schemas } = Document.parse(document).components
@@ -23,7 +23,7 @@ export function inlineSchemas(document: object): string {
     const hidden = Hidden.safeParse(part)
     if (!hidden.success) return part
     const { if: _, then, ...schema } = hidden.data
-    // A rule for other members names its own members without a schema.
+    // A rule for other members lists its own members without a schema, so keep the schemas of `properties`.
     return { ...schema, ...then, ...(schema.properties !== undefined && { properties: schema.properties }) }
   }
   return JSON.stringify(document, (_, part: unknown) => inline(part))

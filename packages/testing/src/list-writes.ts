@@ -1,16 +1,16 @@
 import { readFile } from 'node:fs/promises'
 import type { Command } from 'commander'
 
-/** How a route or a command that writes can be traced: by entries of an audit log, or by something else, with the reason. */
+/** How a writing route or command can be traced: by entries of an audit log, or by other means, which `reason` explains. */
 export type Trace = { readonly entries: readonly string[] } | { readonly reason: string }
 
-/** Methods that never write. A GET that writes is named by its service. */
+/** The HTTP methods that do not write. A service lists its exceptions for GET. */
 const READS: ReadonlySet<string> = new Set(['get', 'head', 'options'])
 
 /**
- * Lists the routes of a service that may write, as `POST /merchants`, in the order of their names. A test of
- * each service compares its API document with its routes, so the document has every route.
- * @param writingReads routes with GET that write
+ * Lists the routes of a service that may write, such as `POST /merchants`, sorted by name. The document contains every route,
+ * because a test of each service compares it with the routes.
+ * @param writingReads the GET routes that write
  */
 export async function listWritingRoutes(document: URL, writingReads: readonly string[] = []): Promise<string[]> {
   const read: unknown = JSON.parse(await readFile(document, 'utf8'))
@@ -25,7 +25,7 @@ function membersOf(value: unknown): [string, unknown][] {
   return typeof value === 'object' && value !== null ? Object.entries(value) : []
 }
 
-/** Lists all commands of a program, as `keys add`, in the order of their names. */
+/** Lists all commands of a program, such as `keys add`, sorted by name. */
 export async function listCommands(loaders: Readonly<Record<string, () => Promise<Command>>>): Promise<string[]> {
   const names: string[] = []
   const walk = (command: Command, path: string): void => {

@@ -7,13 +7,13 @@ export interface MailSink {
   readonly host: string
   readonly port: number
   readonly mails: readonly Email[]
-  /** Resolves with the next matching mail, even if it arrived earlier and was not taken yet. */
+  /** Resolves with the next matching mail. A mail that arrived earlier and was not taken yet also counts. */
   take(matches?: (mail: Email) => boolean, timeoutMs?: number): Promise<Email>
-  /** The names by which clients have greeted. */
+  /** The host names in the greetings of clients. */
   readonly greetings: readonly string[]
-  /** While true, every mail is refused with a temporary error. */
+  /** While this is `true`, every mail is refused with a temporary error. */
   refuse: boolean
-  /** The answer to every recipient, such as `550 5.1.1 no such user`; undefined: they are taken. */
+  /** The answer to every recipient, such as `550 5.1.1 no such user`. If it is `undefined`, recipients are accepted. */
   recipientAnswer: string | undefined
   close(): Promise<void>
 }
@@ -24,11 +24,11 @@ interface Waiter {
 }
 
 export interface MailSinkOptions {
-  /** Whether it offers TLS, with a certificate that nobody trusts. */
+  /** Whether the server offers TLS, with a self-signed certificate. */
   readonly offersTls?: boolean
 }
 
-/** Starts an SMTP server for tests on a free loopback port. @throws Error when the server does not listen on a port */
+/** Starts an SMTP server for tests on a free loopback port. @throws Error if the server does not listen on a port */
 export async function startMailSink({ offersTls = false }: MailSinkOptions = {}): Promise<MailSink> {
   const mails: Email[] = []
   const greetings: string[] = []
@@ -88,7 +88,7 @@ export async function startMailSink({ offersTls = false }: MailSinkOptions = {})
   return sink
 }
 
-/** The answer of a server as the library takes it. */
+/** Converts an SMTP answer to the error that the library expects. */
 function toRefusal(answer: string | undefined): Error | null {
   const [, status, text] = /^(\d+) (.*)$/.exec(answer ?? '') ?? []
   return status === undefined ? null : Object.assign(new Error(text), { responseCode: Number(status) })

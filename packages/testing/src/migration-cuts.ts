@@ -7,20 +7,20 @@ import { openWire } from './cut-wire.ts'
 import { copyDatabase, createEmptyDatabase, type TemporaryDatabase } from './temporary-database.ts'
 
 export interface CutsOptions {
-  /** How many statements of a run are cut, and at how many migrations an upgrade is cut. `all`: every one. */
+  /** The number of statements to cut in a run, and of migrations at which to cut an upgrade, or `all`. */
   readonly cuts: string | undefined
-  /** The options of the service's migrations for a database. */
+  /** Returns the options of the service's migrations for a database. */
   readonly optionsOf: (url: string) => MigrateOptions
 }
 
-/** How many a run of all tests takes: statements of a new database, migrations, and statements of the upgrade by each. */
+/** The numbers for a run of all tests: statements of a new database, migrations, statements of each upgrade. */
 const CUTS = { create: '2', migrations: '1', upgrade: '2' } as const
 const HOURS_MS = 3 * 3_600_000
 const PATIENCE_MS = 60_000
-/** Each run waits for its server most of the time. */
+/** The number of concurrent runs. Each run mostly waits for its server. */
 const AT_ONCE = 4
 
-/** Tests that a run of `migrate` completes what a killed run has left, for the migrations of a service. */
+/** Tests for a service's migrations that a run of `migrate` completes the work of a killed run. */
 export function describeCuts({ cuts, optionsOf }: CutsOptions): void {
   describe('migrate', () => {
     let whole: UncutRun & { readonly database: TemporaryDatabase }
@@ -57,7 +57,7 @@ export function describeCuts({ cuts, optionsOf }: CutsOptions): void {
         const database = await createEmptyDatabase()
         const done = Math.floor(share * countMigrations(optionsOf(database.url)))
         if (done > 0) await migrateUp(upTo(done, optionsOf)(database.directUrl))
-        // Halfway through what is left, so that the killed run has begun the work that another must complete.
+        // Cut halfway through the remaining statements. The killed run has then begun the work that another run must complete.
         const wire = await openWire(database.url, Math.floor(((1 - share) * whole.statements) / 2))
         const runs = [wire.url, database.url, database.url].map((url) => migrateAtStart(optionsOf(url)))
         const [, second, third] = await Promise.allSettled(runs)
@@ -76,7 +76,7 @@ export function describeCuts({ cuts, optionsOf }: CutsOptions): void {
   })
 }
 
-/** Runs that end after so many migrations, without what comes after all of them: functions may need every table. */
+/** Options for the first `count` migrations only. Later steps are skipped, because functions may need every table. */
 function upTo(count: number, optionsOf: CutsOptions['optionsOf']): CutsOptions['optionsOf'] {
   return (url) => {
     const { sources, functions, ...options } = optionsOf(url)
@@ -90,7 +90,7 @@ function countMigrations({ sources }: MigrateOptions): number {
   return Object.keys(sources).length
 }
 
-/** A run that nobody kills: how many statements it has, and what it makes. */
+/** A run that is not killed: the number of its statements, and the objects that it creates. */
 interface UncutRun {
   readonly statements: number
   readonly made: ReadonlyMap<string, string>
@@ -98,13 +98,13 @@ interface UncutRun {
 
 interface KilledRuns extends CutsOptions {
   readonly cuts: string
-  /** Makes the database that each run begins with. */
+  /** Creates the database with which each run begins. */
   readonly start: () => Promise<TemporaryDatabase>
 }
 
-/** Kills runs at some of their statements. Finds that a further run makes the same database as a run that nobody kills. */
+/** Kills runs at some statements. Asserts that another run then creates the same database as an uncut run. */
 async function expectMended({ statements, made }: UncutRun, { cuts, optionsOf, start }: KilledRuns): Promise<void> {
-  // Most statements leave a state that another statement has left too, mostly an empty schema. Each such state is mended once.
+  // Most statements leave the same state as another statement, often an empty schema. Complete each such state only once.
   const mended = new Set<string>()
   const killAt = async (cutAt: number): Promise<void> => {
     const database = await start()
@@ -131,7 +131,7 @@ async function expectMended({ statements, made }: UncutRun, { cuts, optionsOf, s
   await Promise.all(Array.from({ length: AT_ONCE }, killOnAndOn))
 }
 
-/** How many others are at work in the database: a server notices the end of a client a little later. */
+/** Returns the number of other busy sessions of the database. A server notices the end of a client with a delay. */
 function countBusy(options: MigrateOptions): Promise<number> {
   return withDatabase(options, async (db) => {
     const { rows } = await sql<{ count: number }>`
@@ -148,13 +148,13 @@ async function runUncut(optionsOf: CutsOptions['optionsOf'], { url }: TemporaryD
   return { statements: wire.statements(), made: await readMade(optionsOf(url)) }
 }
 
-/** Evenly spread, the last statement among them. */
+/** Returns evenly spread statement numbers, including the last statement. */
 function choosePoints(statements: number, cuts: string): readonly number[] {
   const length = cuts === 'all' ? statements : Number(cuts)
   return Array.from({ length }, (_, index) => Math.ceil(((index + 1) * statements) / length))
 }
 
-/** The objects of the service and of its queue, and how many rows its tables have. */
+/** Returns the objects of the service and of its queue, and the number of rows in its tables. */
 export function readMade(options: MigrateOptions): Promise<ReadonlyMap<string, string>> {
   const { schema, jobSchema } = options.names
   return withDatabase(options, async (db) => {

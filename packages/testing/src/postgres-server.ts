@@ -6,10 +6,10 @@ import { createClusterOnce, DATABASE_USER, prepareHome } from '@trestle/stack/po
 import { serverEndSteps, startServer } from '@trestle/stack/postgres/server.ts'
 import { freePort } from './free-port.ts'
 
-/** The PostgreSQL of a run of tests. */
+/** The PostgreSQL server of a test run. */
 export interface TestPostgres {
   readonly url: string
-  /** The program that runs it, and why it runs when another was asked for. */
+  /** The program that runs the server. If another program was requested, also the reason for the difference. */
   readonly host: string
   readonly stop: () => Promise<void>
 }
@@ -17,8 +17,8 @@ export interface TestPostgres {
 const DOCKER_SOCKET = '/var/run/docker.sock'
 const COMPOSE_FILE = new URL('../../../docker-compose.yml', import.meta.url)
 /**
- * No data of a test database must survive a crash, or lives long enough to be vacuumed. Tests of durability start servers of
- * their own.
+ * The data of test databases need not survive a crash and are too short-lived for vacuum. Tests of durability start their own
+ * servers.
  */
 const FAST = {
   fsync: 'off',
@@ -30,26 +30,26 @@ const FAST = {
   max_connections: 600,
   max_prepared_transactions: 10,
   jit: 'off',
-  // Databases that live in memory need no processes that read or write pages ahead.
+  // Databases in memory need no processes that read ahead or write pages.
   io_method: 'sync',
   bgwriter_lru_maxpages: 0,
   update_process_title: 'off',
 }
 const PASSWORD = 'postgres'
 const MEMORY = '/dev/shm'
-/** A run of all tests keeps at most 0.6 GiB there, and its processes need memory too. */
+/** The minimum free memory. A run of all tests stores at most 0.6 GiB, and its processes need memory too. */
 const MEMORY_BYTES_MIN = 4 * 2 ** 30
 
-/** How a server is started where nobody names one. */
+/** The ways to start a server if the environment names none. */
 interface PostgresStarters {
   readonly container: (image: string) => Promise<TestPostgres>
   readonly embedded: () => Promise<TestPostgres>
 }
 
 /**
- * Starts a real PostgreSQL: TEST_DATABASE_URL if it is set, otherwise the container of docker-compose.yml if a Docker engine
+ * Starts PostgreSQL. Uses `TEST_DATABASE_URL` if it is set, otherwise the container of `docker-compose.yml` if a Docker engine
  * runs, otherwise an embedded server of the same major version.
- * @throws StackFailure when the embedded server does not start
+ * @throws StackFailure if the embedded server does not start
  */
 export async function startTestPostgres(
   env: NodeJS.ProcessEnv,
@@ -61,14 +61,14 @@ export async function startTestPostgres(
   try {
     return await start.container(image)
   } catch (error) {
-    // The engine does not run, or cannot pull the image.
+    // The Docker engine does not run or cannot pull the image.
     const embedded = await start.embedded()
     const reason = error instanceof Error ? error.message : String(error)
     return { ...embedded, host: `${embedded.host}, because Docker did not start ${image}: ${reason}` }
   }
 }
 
-/** The image of PostgreSQL in docker-compose.yml. @throws Error when the file names none */
+/** Returns the PostgreSQL image in `docker-compose.yml`. @throws Error if the file names no such image */
 export function composeImage(): string {
   const image = /^ +image: (postgres:\S+)$/m.exec(readFileSync(COMPOSE_FILE, 'utf8'))?.[1]
   if (image === undefined) throw new Error('docker-compose.yml names no image of postgres')
@@ -94,15 +94,15 @@ async function startContainer(image: string): Promise<TestPostgres> {
 }
 
 /**
- * Starts the PostgreSQL that npm installs, with a cluster of its own.
- * @param settings of a test that needs others than `FAST`
- * @throws StackFailure with the last lines of `initdb` or of the server when it does not start
+ * Starts the PostgreSQL that npm installs, with its own cluster.
+ * @param settings settings of a test that override `FAST`
+ * @throws StackFailure with the last lines of `initdb` or of the server if it does not start
  */
 export async function startEmbeddedPostgres(
   settings: Readonly<Record<string, string | number>> = {},
 ): Promise<TestPostgres> {
   const directory = await mkdtemp(join(await findTestFolder(), 'trestle-test-'))
-  // The user of the server must be able to enter, if it is not the user of the tests.
+  // The user of the server must be able to enter the folder, if it is not the user of the tests.
   await chmod(directory, 0o711)
   const home = await prepareHome(directory, join(directory, 'state'))
   await createClusterOnce(home, PASSWORD)
@@ -118,7 +118,7 @@ export async function startEmbeddedPostgres(
     signal: new AbortController().signal,
     settings: { ...FAST, ...settings, unix_socket_directories: sockets },
   })
-  // Clients take `host`, the folder of the socket file: a query takes a fifth less time. Proxies take the address and port.
+  // Clients use `host`, the folder of the Unix socket, which makes a query a fifth faster. Proxies use the address and port.
   const url = `postgres://${DATABASE_USER}:${PASSWORD}@127.0.0.1:${port}/postgres?host=${sockets}`
   return {
     url,
@@ -131,17 +131,17 @@ export async function startEmbeddedPostgres(
 }
 
 /**
- * Tests make thousands of connections. Proving a password, which anybody could read in this file, takes a third of the time of
- * each.
+ * Lets all local clients connect without a password. Tests open thousands of connections, and password authentication takes a
+ * third of the time of each. The password is public in this file anyway.
  */
 function trustThisMachine(data: string): Promise<void> {
   return writeFile(join(data, 'pg_hba.conf'), 'local all all trust\nhost all all 127.0.0.1/32 trust\n')
 }
 
 /**
- * Returns the folder for the servers of a run of tests: a folder in memory, if there is room, otherwise the folder of temporary
- * files. Tests make and drop hundreds of databases. For each file of a new database, ext4 looks at the files that were deleted in
- * the last seconds. That would take a tenth of a run, and a third of a run on a cluster.
+ * Returns the folder for the servers of a test run: a folder in memory if there is room, otherwise the folder of temporary files.
+ * Tests create and drop hundreds of databases. For each file of a new database, ext4 checks the files that were deleted in the
+ * last seconds. That would take a tenth of a run, and a third of a run on a cluster.
  */
 export async function findTestFolder(): Promise<string> {
   return (await hasRoomInMemory()) ? MEMORY : tmpdir()

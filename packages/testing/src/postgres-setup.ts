@@ -2,14 +2,14 @@ import pg from 'pg'
 import type { TestProject } from 'vitest/node'
 import { startTestPostgres } from './postgres-server.ts'
 
-/** The roles of PostgREST in a database of Supabase. `migrate` of auth grants rights to them where they exist. */
+/** The roles of PostgREST in a database of Supabase. `migrate` of auth grants rights to these roles if they exist. */
 const MAKE_ROLES = ['anon', 'authenticated', 'service_role BYPASSRLS'].map(
   (role) => `DO $$ BEGIN CREATE ROLE ${role}; EXCEPTION WHEN duplicate_object THEN END $$`,
 )
 
 /**
- * vitest's global set-up: one PostgreSQL for the whole run. It prints the version and what runs it.
- * @throws StackFailure when the embedded server does not start
+ * The global set-up of vitest: one PostgreSQL server for the whole run. Prints its version and the program that runs it.
+ * @throws StackFailure if the embedded server does not start
  */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   const { url, host, stop } = await startTestPostgres(process.env)
@@ -23,7 +23,7 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   return stop
 }
 
-/** Makes the roles, which all databases of the server share. @returns the version of the server */
+/** Creates the roles, which all databases of the server share. @returns the version of the server */
 async function prepare(url: string): Promise<string> {
   const client = new pg.Client(url)
   await client.connect()

@@ -8,11 +8,11 @@ import type { AnyTask } from '@trestle/jobs/task.ts'
 import type { Kysely } from 'kysely'
 import { createTemporaryDatabase, prepared } from './temporary-database.ts'
 
-/** The queue of a test, and what its database has besides. */
+/** The queue of a test, and the other contents of its database. */
 export interface QueueDatabaseOptions {
   readonly names: MigrateOptions['names']
   readonly tasks: readonly AnyTask[]
-  /** The tables of the test. Undefined: none. */
+  /** The tables of the test. `undefined` means no tables. */
   readonly sources?: MigrateOptions['sources']
 }
 
@@ -20,12 +20,12 @@ export interface QueueDatabase {
   readonly url: string
   /** Connections with the rights of a service. */
   readonly db: Kysely<object>
-  /** The argument of `createJobs`. */
+  /** The argument for `createJobs`. */
   readonly config: JobsConfig
   readonly drop: () => Promise<void>
 }
 
-/** Makes a database with the queue of `tasks`, as `migrate` of a service would. */
+/** Creates a database with the queue of `tasks`, like `migrate` of a service. */
 export async function createQueueDatabase({ names, tasks, sources }: QueueDatabaseOptions): Promise<QueueDatabase> {
   const role = `${names.jobSchema}_service`
   const temporary = await createTemporaryDatabase({

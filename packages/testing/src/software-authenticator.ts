@@ -1,6 +1,6 @@
 import { createHash, createSign, generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto'
 
-/** The request of a page to an authenticator, as JSON. Only the options that matter here. */
+/** A page's request to an authenticator, as JSON. Contains only the options that the tests use. */
 export interface AskedOptions {
   readonly challenge: string
   readonly rp?: { readonly id?: string }
@@ -10,7 +10,7 @@ export interface AskedOptions {
   readonly allowCredentials?: readonly { readonly id: string }[]
 }
 
-/** Deviations of an authenticator or a page: faults, and credentials that may be copied to other devices. */
+/** Deviations of an authenticator or a page: faults, and credentials that can be copied to other devices. */
 export interface Misbehaviour {
   readonly origin?: string
   readonly rpId?: string
@@ -18,7 +18,7 @@ export interface Misbehaviour {
   readonly counter?: number
   readonly userPresent?: boolean
   readonly backupEligible?: boolean
-  /** The owner of the credential that it reports. Empty: none. */
+  /** The owner of the credential in the answer. An empty string means no owner. */
   readonly userHandle?: string
   readonly idBytes?: number
   readonly attestation?: { readonly fmt: string; readonly statement: Buffer }
@@ -38,9 +38,9 @@ const ATTESTED = 0x40
 
 export interface SoftwareAuthenticator {
   readonly credentials: Credential[]
-  /** `navigator.credentials.create` */
+  /** Stands in for `navigator.credentials.create`. */
   readonly create: (options: AskedOptions, wrong?: Misbehaviour) => CredentialAnswer<Attestation>
-  /** `navigator.credentials.get` */
+  /** Stands in for `navigator.credentials.get`. */
   readonly get: (options: AskedOptions, wrong?: Misbehaviour) => CredentialAnswer<Assertion>
 }
 
@@ -67,8 +67,8 @@ interface Assertion {
 }
 
 /**
- * Returns a WebAuthn authenticator (level 3, ES256), written from the standard. Its answers are the JSON that browsers send.
- * @param origin of the page that uses it
+ * Creates a WebAuthn authenticator (level 3, ES256) that is implemented from the standard. Its answers have the JSON format of
+ * browsers. @param origin the origin of the page that uses it
  */
 export function createAuthenticator(origin = 'https://app.example.com'): SoftwareAuthenticator {
   const credentials: Credential[] = []
@@ -162,7 +162,7 @@ function authData(
   return Buffer.concat([rpIdHash, flags, count, attested ?? Buffer.alloc(0)])
 }
 
-// CBOR (RFC 8949), only what an attestation needs.
+// CBOR (RFC 8949), only the parts that an attestation needs.
 
 function head(major: number, length: number): Buffer {
   if (length < 24) return Buffer.from([(major << 5) | length])
@@ -183,7 +183,6 @@ function text(value: string): Buffer {
   return Buffer.concat([head(3, Buffer.byteLength(value)), Buffer.from(value)])
 }
 
-/** A CBOR map of encoded keys and values. */
 export function map(entries: readonly (readonly [Buffer, Buffer])[]): Buffer {
   return Buffer.concat([head(5, entries.length), ...entries.flat()])
 }

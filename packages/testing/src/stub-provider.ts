@@ -3,21 +3,20 @@ import { portOf } from './free-port.ts'
 
 export interface StubRequest {
   readonly method: string
-  /** Path with query. */
   readonly url: string
   readonly headers: IncomingMessage['headers']
   readonly body: string
 }
 
-/** The answer of a stub peer. Its status is 200 and its type JSON unless others are given. */
+/** The answer of a stub server. The default status is 200, and the default type is JSON. */
 export interface StubAnswer {
   readonly status?: number
   readonly headers?: Readonly<Record<string, string>>
-  /** A string and bytes are sent as they are, anything else as JSON. */
+  /** A string or bytes are sent unchanged. Any other value is sent as JSON. */
   readonly body?: unknown
 }
 
-/** An HTTP server that plays a peer: a gateway, a captcha service, an identity provider. */
+/** An HTTP server that stands in for an external server: a gateway, a captcha service, an identity provider. */
 export interface StubProvider {
   readonly url: string
   readonly requests: readonly StubRequest[]
@@ -25,9 +24,9 @@ export interface StubProvider {
 }
 
 /**
- * Starts a peer on a loopback port, a free one unless it is given. `answer` decides each answer; `undefined` leaves the request
- * without one.
- * @throws Error when the server does not listen on a port
+ * Starts a stub server on a loopback port. The default is a free port. `answer` decides each answer. If it returns `undefined`,
+ * the request gets no answer.
+ * @throws Error if the server does not listen on a port
  */
 export async function startStubProvider(
   answer: (request: StubRequest) => StubAnswer | undefined | Promise<StubAnswer | undefined>,

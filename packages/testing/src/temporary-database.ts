@@ -6,50 +6,49 @@ import { inject } from 'vitest'
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** A server on which the tests may create databases, with the rights of a superuser. */
+    /** A server on which tests may create databases, with the rights of a superuser. */
     readonly postgresUrl: string
-    /** A pooler in transaction mode in front of the server, which tests use. Undefined: there is none. */
+    /** A pooler in transaction mode in front of the server, which the tests use. `undefined` if there is none. */
     readonly poolerUrl: string | undefined
-    /** The workers of a Citus cluster whose coordinator is the server. Empty: the server is plain PostgreSQL. */
+    /** The workers of a Citus cluster whose coordinator is the server. Empty if the server is plain PostgreSQL. */
     readonly workerUrls: readonly string[]
-    /** The password of the role of operators in the password files of the cluster. Undefined: its servers trust each other. */
+    /** The password of the role of operators in the cluster. `undefined` if the servers trust each other. */
     readonly operatorPassword: string | undefined
     readonly entersByWorkers: boolean
     readonly adopted: boolean
   }
 }
 
-/** Whether the way to the server carries named statements: the setting `…_DB_PREPARED`. */
+/** Whether the connection to the server supports named statements: the setting `…_DB_PREPARED`. */
 export const prepared = inject('poolerUrl') === undefined
 
 /** Whether migrated databases are distributed over a Citus cluster. */
 export const distributed = inject('workerUrls').length > 0
 
-/** Whether the databases of auth are adopted from supabase/auth, instead of made by `migrate`. */
+/** Whether the databases of auth are adopted from supabase/auth instead of created by `migrate`. */
 export const adopted = inject('adopted')
 
-/** A database for one test file. */
 export interface TemporaryDatabase {
-  /** `postgres://…/<name>`: a database for one test file, through the pooler if there is one. */
+  /** `postgres://…/<name>`. The connection goes through the pooler if there is one. */
   readonly url: string
-  /** The URL by which the service enters the database: it has several hosts where the service enters a cluster by its workers. */
+  /** The URL for the service. It has several hosts if the service enters a cluster through its workers. */
   readonly entryUrl: string
-  /** The URL by TCP and without a pooler, for tests about the connection to the server itself. */
+  /** The URL over TCP and without a pooler, for tests of the connection to the server itself. */
   readonly directUrl: string
   readonly drop: () => Promise<void>
 }
 
-/** How a migrated database is made. */
+/** How to create a migrated database. */
 export interface TemporaryDatabaseOptions {
-  /** Identifies a template: the service, and what its migrations depend on. */
+  /** Identifies a template: the service, and everything that its migrations depend on. */
   readonly template: string
-  /** Migrates an empty database. It runs once for each template, in the first test file that needs it. */
+  /** Migrates an empty database. It runs once for each template, in the first test file that needs the template. */
   readonly migrate: (url: string) => Promise<unknown>
-  /** Distributes a migrated database, where the tests run on a cluster. Undefined: it stays on the coordinator. */
+  /** Distributes a migrated database if the tests run on a cluster. `undefined` leaves it on the coordinator. */
   readonly distribute?: (url: string) => Promise<unknown>
 }
 
-/** Makes a migrated database, as a copy of a template. The first caller makes the template. */
+/** Creates a migrated database as a copy of a template. The first caller creates the template. */
 export async function createTemporaryDatabase(options: TemporaryDatabaseOptions): Promise<TemporaryDatabase> {
   const name = `template_${createHash('sha256').update(options.template).digest('hex').slice(0, 12)}`
   const nodes = nodesOf(options)
@@ -59,10 +58,10 @@ export async function createTemporaryDatabase(options: TemporaryDatabaseOptions)
   return createFrom(name, nodes)
 }
 
-/** Templates by name that this worker has found or is making. */
+/** The templates by name that this worker has found or is creating. */
 const templates = new Map<string, Promise<void>>()
 
-/** The servers that have a copy of a database: all of a cluster, or the one server. The coordinator comes last. */
+/** The servers that have a copy of a database: all servers of a cluster, or the single server. The coordinator is last. */
 function nodesOf({ distribute }: TemporaryDatabaseOptions): readonly string[] {
   return distribute ? [...inject('workerUrls'), inject('postgresUrl')] : [inject('postgresUrl')]
 }
@@ -72,7 +71,7 @@ async function ensureTemplate(name: string, options: TemporaryDatabaseOptions): 
   const nodes = nodesOf(options)
   const client = await connect(serverUrl)
   try {
-    // Held until the connection ends.
+    // The lock is held until the connection ends.
     await client.query('SELECT pg_advisory_lock(hashtext($1))', [name])
     const { rowCount } = await client.query('SELECT FROM pg_database WHERE datname = $1 AND datistemplate', [name])
     if (rowCount === 1) return
@@ -84,8 +83,8 @@ async function ensureTemplate(name: string, options: TemporaryDatabaseOptions): 
     await options.migrate(databaseUrl(serverUrl, name))
     if (nodes.length > 1) await options.distribute?.(databaseUrl(serverUrl, name))
     for (const node of nodes) {
-      // PostgreSQL copies a database only while nobody is connected to it. On Citus a session always is: Citus keeps a
-      // process connected to each of its databases, so connections are refused first and ended then.
+      // PostgreSQL can copy a database only if no session is connected to it. Citus keeps a process connected to each of its
+      // databases. So refuse new connections first, then end existing ones.
       await administer(node, `ALTER DATABASE ${name} IS_TEMPLATE true ALLOW_CONNECTIONS false`)
       await administer(node, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${name}'`)
     }
@@ -94,7 +93,7 @@ async function ensureTemplate(name: string, options: TemporaryDatabaseOptions): 
   }
 }
 
-/** Makes the databases of a name one cluster. */
+/** Joins the databases with this name on all servers to one cluster. */
 async function joinNodes(name: string, nodes: readonly string[]): Promise<void> {
   const coordinator = await connect(databaseUrl(inject('postgresUrl'), name))
   for (const node of nodes) {
@@ -105,17 +104,17 @@ async function joinNodes(name: string, nodes: readonly string[]): Promise<void> 
   const [own, ...workers] = nodes.toReversed().map((node) => new URL(node))
   await coordinator.query('SELECT citus_set_coordinator_host($1, $2)', [own?.hostname, own?.port])
   for (const { hostname, port } of workers) await coordinator.query('SELECT citus_add_node($1, $2)', [hostname, port])
-  // As operators do: otherwise tests would have the role of the service call what it may not.
+  // Close internal functions of Citus, as operators do. Otherwise the service could call forbidden functions in tests.
   await coordinator.query(closeInternals(own?.username ?? ''))
   await coordinator.end()
 }
 
-/** Makes an empty database, for tests of the migrations themselves. */
+/** Creates an empty database, for tests of the migrations themselves. */
 export function createEmptyDatabase(): Promise<TemporaryDatabase> {
   return createFrom('template0', [inject('postgresUrl')])
 }
 
-/** Copies a database. Nobody may be connected to it meanwhile. */
+/** Copies a database. No session may be connected to it at the same time. */
 export function copyDatabase({ directUrl }: TemporaryDatabase): Promise<TemporaryDatabase> {
   return createFrom(new URL(directUrl).pathname.slice(1), [inject('postgresUrl')])
 }
@@ -140,7 +139,7 @@ async function createFrom(template: string, nodes: readonly string[]): Promise<T
 const DROP_TRIES = 20
 const DROP_PAUSE_MS = 100
 
-/** A server of a cluster may be about to commit what another one has prepared. Nobody can drop the database meanwhile. */
+/** Retries while a server of a cluster is about to commit a prepared transaction, which blocks the drop. */
 async function dropDatabase(node: string, name: string, tries = DROP_TRIES): Promise<void> {
   try {
     await administer(node, `DROP DATABASE ${name} WITH (FORCE)`)
@@ -153,10 +152,10 @@ async function dropDatabase(node: string, name: string, tries = DROP_TRIES): Pro
 
 const OBJECT_IN_USE = '55006'
 
-/** Connections to each server, which this worker keeps. */
+/** The connection to each server, which this worker keeps open. */
 const administrations = new Map<string, pg.Pool>()
 
-/** Runs a statement on a connection that this worker keeps, after those that wait for it already. */
+/** Runs a statement on a connection that this worker keeps open. Statements for one server run one after the other. */
 async function administer(serverUrl: string, statement: string): Promise<void> {
   const pool =
     administrations.get(serverUrl) ?? new pg.Pool({ connectionString: serverUrl, max: 1, idleTimeoutMillis: 0 })
@@ -170,7 +169,7 @@ async function connect(connectionString: string): Promise<pg.Client> {
   return client
 }
 
-/** A connection string with the hosts of all workers. */
+/** Returns a connection string with the hosts of all workers. */
 function overWorkers(url: string): string {
   return url.replace(
     new URL(url).host,
@@ -180,7 +179,7 @@ function overWorkers(url: string): string {
   )
 }
 
-/** The embedded server has a socket file too, which `host` names. */
+/** Returns the URL without `host`, so that clients use TCP. `host` names the Unix socket of the embedded server. */
 function byTcp(serverUrl: string): string {
   const url = new URL(serverUrl)
   url.searchParams.delete('host')

@@ -5,20 +5,20 @@ export interface WatchedRow {
   readonly row: Readonly<Record<string, unknown>>
 }
 
-/** The state of a row; `none` for a row that has ended. */
+/** Returns the state of a row. The state of a deleted row is `none`. */
 type StateOf = (row: WatchedRow) => string
 
-/** The events of rows, by name. */
+/** The events that change rows, by name. */
 type Events<Subject> = Readonly<Record<string, (subject: Subject) => Promise<unknown>>>
 
 /** Tables whose changes are recorded. */
 export interface WatchedRows {
-  /** Changes all rows of a table by SQL, as time would. @param text what follows UPDATE and the name of the table */
+  /** Updates all rows of a table, as the passing of time would. @param text the SQL after `UPDATE` and the table */
   change(table: string, text: string): Promise<void>
   /**
-   * Lets each event happen to empty tables after each way, which is a list of events.
-   * @param begin makes what the events of one way happen to
-   * @returns by the table, the arrows between two states that rows went through, each once, sorted
+   * Starts with empty tables, applies the events of each way, and then lets each event happen. A way is a list of events.
+   * @param begin creates the subject of the events of one way
+   * @returns by table, the transitions between two states of rows, without duplicates and sorted
    */
   explore<Subject>(
     events: Events<Subject>,
@@ -35,13 +35,13 @@ interface Change {
   readonly after: WatchedRow['row'] | null
 }
 
-/** Whether the moment of a column has come, which may be null. */
+/** Returns whether the time in a column has come. A time that is `null` has not come. */
 export const hasCome = (moment: unknown, { at }: WatchedRow): boolean =>
   moment !== null && Date.parse(String(moment)) <= at.getTime()
 
 /**
- * Records each change of the rows of some tables from now on, by a trigger.
- * @param states the state of a row, by the table
+ * Records each further change of the rows of some tables, by a trigger.
+ * @param states a function for each table that returns the state of a row
  */
 export async function watchRows(url: string, states: Readonly<Record<string, StateOf>>): Promise<WatchedRows> {
   const entries = Object.entries(states)
@@ -62,7 +62,7 @@ export async function watchRows(url: string, states: Readonly<Record<string, Sta
     way: readonly string[],
     begin: () => Promise<Subject>,
   ): Promise<{ readonly subject: Subject; readonly states: string }> => {
-    // A trigger would note a deleted row as one that has ended.
+    // Truncate the tables, because the trigger would record deleted rows as rows that have ended.
     await client.query(`TRUNCATE ${tables.join()} CASCADE`)
     const subject = await begin()
     for (const name of way) await events[name]?.(subject)
@@ -99,7 +99,7 @@ async function recordChanges(client: pg.Client, tables: readonly string[]): Prom
   }
 }
 
-/** The changes of state that the rows of each table went through, as arrows of its diagram. */
+/** Returns the state transitions of the rows of each table, as arrows of its diagram. */
 async function readArrows(
   client: pg.Client,
   entries: readonly (readonly [string, StateOf])[],

@@ -7,16 +7,16 @@ import { plainVocabulary } from '../../test/plain-vocabulary.ts'
 import { createServer } from '../server/create-server.ts'
 
 const BODY_BYTES = 500_000
-/** As many bodies of the largest size as there are slots. */
+/** The number of slots. The byte limit fits this many bodies of the largest size. */
 const SLOTS = 2
-/** Longer than the other tests take. */
+/** The time that a request waits for a slot, in milliseconds. It exceeds the duration of the other tests. */
 const PATIENCE_MS = 2_000
 
 const cleanUps: (() => unknown)[] = []
 let begun: string[] = []
-/** Requests whose bodies are read. */
+/** The URLs of requests whose bodies were read. */
 let read: string[] = []
-/** The handler of `/slow` waits for this. */
+/** The promise that the handler of `/slow` waits for. */
 let released = Promise.withResolvers<void>()
 let port = 0
 
@@ -64,7 +64,7 @@ function nextClient(): string {
   return `127.0.${1 + Math.floor(clients / 250)}.${1 + (clients % 250)}`
 }
 
-/** Sends a request with a body of spaces, each from another client. It holds back the last bytes. */
+/** Sends a request with a body of spaces, by default from a new client address. Holds back the last `keptBack` bytes. */
 function send(
   url: string,
   { bytes = BODY_BYTES, keptBack = 0, type = 'application/json', from = nextClient(), caller = '' } = {},
@@ -81,7 +81,7 @@ function send(
 
 const answerTo = async (socket: Socket) => String(await once(socket, 'data')).split('\r\n', 1)[0]
 
-/** The status line and the whole body of a refusal. */
+/** Returns the status line and the whole body of a refusal. */
 async function refusalOf(socket: Socket): Promise<readonly [line: string | undefined, body: unknown]> {
   const [head = '', body = ''] = String(await once(socket, 'data')).split('\r\n\r\n')
   return [head.split('\r\n', 1)[0], JSON.parse(body)]
@@ -91,7 +91,7 @@ const BUSY = ['HTTP/1.1 503 Service Unavailable', { status: 503, code: 'busy', m
 const LATE = ['HTTP/1.1 408 Request Timeout', { status: 408, code: 'slow_body', message: 'Slow body' }]
 const TOO_LARGE = ['HTTP/1.1 413 Payload Too Large', { status: 413, code: 'too_large', message: 'Too large' }]
 
-/** Requests that hold every slot. Each stops a byte before the end of its body. */
+/** Sends requests that occupy all slots. Each request stops one byte before the end of its body. */
 async function takeAllSlots(): Promise<readonly Socket[]> {
   const sockets = Array.from({ length: SLOTS }, (_, at) => send(`/kept?${at}`, { keptBack: 1 }))
   await expect.poll(() => begun.length).toBe(SLOTS)
@@ -155,7 +155,7 @@ describe('requests with large bodies', () => {
     await expect.poll(() => begun.length).toBe(10)
     expect(await answerTo(send('/kept?other', { from, caller: 'bob' }))).toBe('HTTP/1.1 200 OK')
     expect(read).toEqual(['/kept?slow', '/kept?other'])
-    // Their own bodies go on one after the other.
+    // The bodies of one caller are read one after the other.
     slow[0]?.write(' ')
     await expect.poll(() => read).toEqual(['/kept?slow', '/kept?other', '/kept?slow'])
   })
@@ -221,7 +221,7 @@ describe('requests with large bodies', () => {
     await takeAllSlots()
     const answer = refusalOf(send('/kept', { bytes: BODY_BYTES + 1, keptBack: BODY_BYTES + 1 }))
     await expect.poll(() => begun).toContain('/kept')
-    // The refusal waits for the rest of the body, but not for long.
+    // The refusal waits for the rest of the body, but only for a few seconds.
     vi.advanceTimersByTime(5_000)
     expect(await answer).toEqual(TOO_LARGE)
   })
@@ -234,7 +234,7 @@ describe('requests with large bodies', () => {
   })
 })
 
-/** The status line of a small request. When it is answered, the server has read what was sent before it. */
+/** Returns the status line of a small request. The server has then read everything that was sent before. */
 async function probe(): Promise<string | undefined> {
   return answerTo(send('/kept?small', { bytes: 2 }))
 }

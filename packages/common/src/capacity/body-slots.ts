@@ -4,39 +4,39 @@ import { FairGate, type HeldSlots } from './fair-gate.ts'
 
 export interface BodySlotsOptions {
   /**
-   * Bytes that the bodies of all requests together may have. One client may have half of them, or one body of any allowed size.
+   * The maximum number of bytes of all request bodies together. One client may use half of them, or one body of any allowed size.
    */
   readonly bytesMax: number
   readonly bodyLimit: number
   readonly patienceMs: number
-  /** The client of a request, as long as its caller is not known. */
+  /** Returns the client of a request whose caller is not yet known. */
   readonly clientOf: (request: IncomingMessage) => string
-  /** Cuts the connection of a request that must give way and cannot be answered. */
+  /** Closes the connection of a slow request whose slot others need, if the request cannot be answered. */
   readonly cut: (request: IncomingMessage) => void
 }
 
 interface Entry {
   readonly request: IncomingMessage
-  /** The address, and then the caller once they are known. */
+  /** The client's address, or the caller as soon as the caller is known. */
   client: string
   readonly bytes: number
-  /** Until when the request may wait for a slot. */
+  /** The time until which the request may wait for a slot. */
   readonly untilMs: number
   /** Aborted to end the wait for a slot. */
   readonly waitsUntil: AbortController
   /** Bytes that the connection had received at the last check. */
   receivedBytes: number
-  /** When the body was last seen to arrive fast enough. */
+  /** The last time at which the body arrived fast enough. */
   fastMs: number
 }
 
-/** Smaller bodies are not counted: five hundred of them take 8 MiB. */
+/** Bodies up to this size are not counted. Five hundred of them take only 8 MiB. */
 const SMALL_BYTES = 16 * 1_024
-/** A body that gets fewer bytes between two checks is slow: the largest body would not arrive within 30 s. */
+/** A body that receives fewer bytes between two checks is slow. At this rate, the largest body would not arrive within 30 s. */
 const SLOW_BYTES = 32 * 1_024
-/** A request gives way only after its body has been slow for this time. */
+/** A request loses its slot only after its body has been slow for this time. */
 const GRACE_MS = 2_000
-/** Most requests that wait for a slot. Each of them already has one chunk of its body in memory. */
+/** The maximum number of requests that wait for a slot. Each of them already has one chunk of its body in memory. */
 const WAITING_MAX = 64
 
 const noSlot = defineError(503, 'no_place', 'no place for the body came free')
@@ -47,7 +47,7 @@ const callers = new WeakMap<IncomingMessage, string>()
 const answers = new WeakMap<IncomingMessage, () => void>()
 const refused = new WeakSet<IncomingMessage>()
 
-/** Gives up the slot of a request: its handler does not keep the body, or no longer needs it. */
+/** Frees the slot of a request whose handler does not keep the body or no longer needs it. */
 export function leaveBodySlot(request: IncomingMessage): void {
   leaves.get(request)?.()
 }
@@ -57,8 +57,8 @@ export function hasBodySlot(request: IncomingMessage): boolean {
 }
 
 /**
- * Counts a request for its caller from now on, and no longer for its address. A caller who has no share left gives up the
- * slot for the body, which then waits unread for another one.
+ * From now on, counts a request for its caller instead of its address. If the caller has already used its share, the request
+ * gives up its slot and waits for a new one. Its body is not read during the wait.
  * @returns whether the body may be read
  */
 export async function moveBodySlot(request: IncomingMessage, caller: string): Promise<boolean> {
@@ -66,34 +66,33 @@ export async function moveBodySlot(request: IncomingMessage, caller: string): Pr
   return (await moves.get(request)?.(caller)) ?? true
 }
 
-/** The caller for whom a request counts. Undefined as long as the request counts for its address. */
+/** Returns the caller for whom a request counts, or `undefined` if the request counts for its address. */
 export function callerOfRequest(request: IncomingMessage): string | undefined {
   return callers.get(request)
 }
 
-/** Whether a request got no slot for its body, so that it must be refused. */
+/** Returns whether a request got no slot for its body. The server must then refuse the request. */
 export function hasNoBodySlot(request: IncomingMessage): boolean {
   return refused.has(request)
 }
 
-/** Sets how a request is answered if its body is slow while others need its slot. */
+/** Sets how to answer a request if its body is slow and other requests need its slot. */
 export function answerSlowBody(request: IncomingMessage, answer: () => void): void {
   answers.set(request, answer)
 }
 
 export interface BodySlots {
-  /** Begins a request: at once if its body is small, otherwise when its body has a slot, or when the wait is over. */
+  /** Starts a request. A small body starts immediately. A large body starts when it has a slot or when the wait is over. */
   readonly enter: (request: IncomingMessage, response: ServerResponse, begin: () => void) => void
-  /** Makes slow requests give way to waiting ones. Call it once a second. */
+  /** Frees the slots of slow requests if other requests wait. Must be called once a second. */
   readonly endSlow: () => void
 }
 
 /**
- * Returns slots for requests with large bodies, which handlers keep in memory until the whole body has
- * arrived. A request without a slot waits, and its body is not read. A client is an address until the
- * caller is known by a verified token or key, then the caller. Clients are served round-robin. When too many
- * requests wait, the client with the most of them is refused first. So a client with many requests does
- * not keep others out. A request with a slot gives way when its body hardly arrives.
+ * Creates slots for requests with large bodies, which handlers keep in memory until the whole body has arrived. A request without
+ * a slot waits, and its body is not read. A client is an address until a verified token or key identifies the caller, and then
+ * the caller. Clients are served round-robin. If too many requests wait, the client with the most waiting requests is refused
+ * first, so it cannot block others. A request whose body hardly arrives loses its slot.
  */
 export function createBodySlots(options: BodySlotsOptions): BodySlots {
   const { bytesMax, bodyLimit, patienceMs, cut } = options
@@ -115,14 +114,14 @@ export function createBodySlots(options: BodySlotsOptions): BodySlots {
         entry.client = caller
         return true
       }
-      // Meanwhile the share of the address is free for its other users.
+      // Free the share of the address during the wait, so that other users of the address can use it.
       leaveSlot()
       response.off('close', leaveSlot)
       return takeSlot({ ...entry, client: caller, waitsUntil: new AbortController() }, response)
     })
     response.once('close', leaveSlot)
   }
-  /** Waits for a slot. Resolves to false when the request gets none. */
+  /** Waits for a slot. Resolves to `false` if the request gets none. */
   const takeSlot = async (entry: Entry, response: ServerResponse): Promise<boolean> => {
     const { client, bytes, untilMs, waitsUntil } = entry
     if (waiting.size >= WAITING_MAX) {
@@ -153,11 +152,11 @@ export function createBodySlots(options: BodySlotsOptions): BodySlots {
   }
 }
 
-/** The entry of a request with a large body. Undefined for a small one, and for one that no handler keeps. */
+/** Returns the entry of a request with a large body, or `undefined` if the body is small or not kept in memory. */
 function toEntry(request: IncomingMessage, options: BodySlotsOptions): Entry | undefined {
   const { bytesMax, bodyLimit, patienceMs, clientOf } = options
   const declared = declaredBytes(request)
-  // A body that declares too many bytes is refused, or read by a handler that keeps none of it.
+  // A body with a larger declared size is either refused, or read by a handler that does not keep it in memory.
   const isKept = declared <= bodyLimit || declared === Number.POSITIVE_INFINITY
   if (declared <= SMALL_BYTES || !isKept) return undefined
   return {
@@ -171,7 +170,7 @@ function toEntry(request: IncomingMessage, options: BodySlotsOptions): Entry | u
   }
 }
 
-/** Makes the slowest requests give way, as many as the waiting ones need. */
+/** Ends as many of the slowest requests as the waiting requests need. */
 function endSlow(held: ReadonlySet<Entry>, waiting: ReadonlySet<Entry>, cut: BodySlotsOptions['cut']): void {
   const nowMs = performance.now()
   for (const entry of held) rememberProgress(entry, nowMs)
@@ -187,7 +186,7 @@ function endSlow(held: ReadonlySet<Entry>, waiting: ReadonlySet<Entry>, cut: Bod
   }
 }
 
-/** Bytes that the body may have. A chunked body may have any number. */
+/** Returns the maximum size of the body in bytes. A chunked body can have any size. */
 function declaredBytes({ headers }: IncomingMessage): number {
   if (headers['transfer-encoding'] !== undefined) return Number.POSITIVE_INFINITY
   return Number(headers['content-length'] ?? 0)
@@ -199,7 +198,7 @@ function rememberProgress(entry: Entry, nowMs: number): void {
   entry.receivedBytes = bytesRead
 }
 
-/** The last waiting request of the client with the most waiting requests. Undefined if this client would have as many. */
+/** Returns the last waiting request of the client that has the most, unless `client` would have as many. */
 function findCrowding(waiting: ReadonlySet<Entry>, client: string): Entry | undefined {
   const byClient = Map.groupBy(waiting, (entry) => entry.client)
   const own = byClient.get(client)?.length ?? 0

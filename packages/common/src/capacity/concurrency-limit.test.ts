@@ -17,7 +17,7 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-/** An app with a list whose reads wait until the test lets them go on. */
+/** Starts an app with a list whose reads wait until the test lets them continue. */
 async function startLists(options: ConcurrencyLimitOptions) {
   const begun: string[] = []
   const gate = Promise.withResolvers<void>()

@@ -5,9 +5,9 @@ import { FairGate, type FairGateOptions } from './fair-gate.ts'
 export interface ConcurrencyLimitOptions extends Omit<FairGateOptions, 'patienceMs'> {
   readonly clientOf: (request: FastifyRequest) => string
   /**
-   * The slots that a request takes, such as the rows of the list that it asks for. It has them from the validation until the
-   * answer, or its first chunk, is written. Undefined for a request that takes no slots, or takes its slots by `takeSlots` or
-   * `withSlots`. By default none takes one.
+   * Returns the number of slots that a request takes, such as the number of rows that it requests. The request holds them from
+   * its validation until the answer, or its first chunk, is written. Returns `undefined` for a request that takes no slots, or
+   * that calls `takeSlots` or `withSlots`. By default, no request takes slots.
    */
   readonly sizeOf?: (request: FastifyRequest) => number | undefined
 }
@@ -15,8 +15,8 @@ export interface ConcurrencyLimitOptions extends Omit<FairGateOptions, 'patience
 const PATIENCE_MS = 10_000
 
 /**
- * Limits the concurrency of long reads, changes or pages, with a fair share for each client. A request that has no slot after
- * ten seconds is refused with the error of `refuse`.
+ * Limits the concurrency of long reads, changes or pages, with a fair share for each client. If a request gets no slot within ten
+ * seconds, it is refused with the error of `refuse`.
  */
 export const concurrencyLimit = fp(
   async (app: FastifyInstance, { clientOf, sizeOf, ...bounds }: ConcurrencyLimitOptions) => {
@@ -28,7 +28,7 @@ export const concurrencyLimit = fp(
     app.decorateRequest('takeSlots', async function takeSlots(size, reply) {
       const slots = await gate.enter({ client: clientOf(this), size, signal: untilClosed(reply) })
       this.slots = slots
-      // The deadline has answered: the handler does not run, and no later hook frees the slots.
+      // The deadline has answered. The handler does not run, and no later hook frees the slots.
       if (reply.sent) slots[Symbol.dispose]()
     })
     app.addHook('preHandler', async (request, reply) => {
@@ -47,7 +47,7 @@ export const concurrencyLimit = fp(
   { name: 'concurrency-limit' },
 )
 
-/** Ends the wait of a client that leaves. Fastify would run its handler all the same. */
+/** Returns a signal that ends the wait when the client disconnects. Otherwise Fastify would run the handler anyway. */
 function untilClosed({ raw }: FastifyReply): AbortSignal {
   const closed = new AbortController()
   raw.once('close', () => closed.abort())
@@ -56,16 +56,16 @@ function untilClosed({ raw }: FastifyReply): AbortSignal {
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The slots of the request, which are freed with the answer. */
+    /** The slots of the request. They are freed with the answer. */
     slots: Disposable | undefined
     /**
-     * Takes slots until the answer, or its first chunk, is written. `size`: the number of slots.
-     * @throws the error of `refuse` when no slot is free in time, or the client leaves
+     * Takes `size` slots until the answer, or its first chunk, is written.
+     * @throws the error of `refuse` if no slot is free in time, or if the client disconnects
      */
     takeSlots(size: number, reply: FastifyReply): Promise<void>
     /**
-     * Reads a list, or one chunk of a long answer, when slots are free. `size`: the number of slots.
-     * @throws the error of `refuse` when no slot is free in time
+     * Reads a list, or one chunk of a long answer, when `size` slots are free.
+     * @throws the error of `refuse` if no slot is free in time
      */
     withSlots<T>(size: number, read: () => Promise<T>): Promise<T>
   }

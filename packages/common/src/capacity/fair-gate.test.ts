@@ -7,7 +7,7 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-/** Work that records its beginning, and ends when the test ends it. */
+/** Returns a function that starts a task. The task records its start in `begun`, and runs until the test ends it. */
 function startWork(gate: FairGate, begun: string[]) {
   return (name: string, client: string, size: number) => {
     const end = Promise.withResolvers<void>()

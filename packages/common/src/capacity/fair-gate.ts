@@ -1,7 +1,7 @@
 import type { HttpError, HttpErrorOptions } from '../errors/define-error.ts'
 
 export interface FairGateOptions {
-  /** The concurrency limit: the sum of the sizes of the tasks that run at a time. */
+  /** The concurrency limit: the maximum sum of the sizes of all running tasks. */
   readonly slots: number
   readonly each?: number
   readonly patienceMs: number
@@ -10,7 +10,7 @@ export interface FairGateOptions {
 }
 
 /**
- * The client of a task, and the number of slots that it takes. By default all tasks have one client, and a task takes
+ * The client of a task, and the number of slots that the task takes. By default all tasks have the same client, and a task takes
  * one slot.
  */
 export interface Claim {
@@ -19,11 +19,9 @@ export interface Claim {
   readonly signal?: AbortSignal
 }
 
-/** The slots of a task, until they are disposed of. */
+/** The slots of a task. Disposing of them frees them. */
 export interface HeldSlots extends Disposable {
-  /**
-   * Counts the slots for another client from now on. @returns whether they fit into its share; otherwise nothing changes
-   */
+  /** Counts the slots for another client from now on. Returns `false` and changes nothing if they exceed its share. */
   readonly moveTo: (client: string) => boolean
 }
 
@@ -45,8 +43,8 @@ interface Line {
 }
 
 /**
- * Limits the concurrency of one kind of task. Clients are served round-robin: many tasks of one client delay only that client.
- * The work of one client keeps its order.
+ * Limits the concurrency of one kind of task. Clients are served round-robin, so many tasks of one client delay only that client.
+ * The tasks of one client start in their order.
  */
 export class FairGate {
   #free: number
@@ -62,8 +60,8 @@ export class FairGate {
   }
 
   /**
-   * Runs a task when it has its slots.
-   * @throws the error of `refuse` when no slot was free in time. The task has not begun then
+   * Runs a task when its slots are free.
+   * @throws the error of `refuse` if no slot was free in time. The task has not started then.
    */
   async run<T>(work: () => Promise<T>, claim?: Claim): Promise<T> {
     using _ = await this.enter(claim)
@@ -72,7 +70,7 @@ export class FairGate {
 
   /**
    * Takes slots until they are disposed of.
-   * @throws the error of `refuse` when no slot was free in time, or the wait is aborted
+   * @throws the error of `refuse` if no slot was free in time, or if the wait was aborted
    */
   async enter({ client = '', size: wanted = 1, signal }: Claim = {}): Promise<HeldSlots> {
     const size = Math.min(wanted, this.#each)
@@ -103,7 +101,7 @@ export class FairGate {
     const giveUp = () => {
       if (this.#lines.get(client)?.waiting.delete(waiting) !== true) return
       this.#forgetIdle(client)
-      // A large task may have held back smaller tasks behind it.
+      // Smaller tasks may have waited behind this large task. Admit them now.
       this.#admit()
       late.reject(refuse({ cause: new Error(`no slot became free in ${patienceMs} ms`) }))
     }
@@ -115,17 +113,17 @@ export class FairGate {
     })
   }
 
-  /** Admits tasks until the next task finds no slots. Skips clients that have their share. */
+  /** Admits tasks until too few slots are free for the next task. Skips clients that have used their share. */
   #admit(): void {
     for (const [client, line] of this.#lines) {
       const [next] = line.waiting
       if (next === undefined || line.taken + next.size > this.#each) continue
-      // Free slots are kept for this task. Otherwise smaller tasks would overtake it for ever.
+      // Keep the free slots for this task. Otherwise smaller tasks could overtake it indefinitely.
       if (next.size > this.#free) return
       line.waiting.delete(next)
       line.taken += next.size
       this.#free -= next.size
-      // The loop returns to this client after all others.
+      // Move this client to the end of the order, so that the loop continues with all other clients first.
       this.#putLast(client, line)
       next.admit()
     }
@@ -134,11 +132,11 @@ export class FairGate {
   #move(size: number, from: string, to: string): boolean {
     if (from === to) return true
     const line = this.#lines.get(to) ?? { taken: 0, waiting: new Set() }
-    // Work of the client that waits already comes first.
+    // Tasks of the other client that already wait have priority.
     if (line.waiting.size > 0 || line.taken + size > this.#each) return false
     line.taken += size
     this.#lines.set(to, line)
-    // The share of the other client has room again. The slots that are free stay the same.
+    // `#leave` frees the slots of the first client. Subtract them before, because the total number of free slots must not change.
     this.#free -= size
     this.#leave(from, size)
     return true
@@ -148,7 +146,7 @@ export class FairGate {
     const line = this.#lines.get(client)
     if (line !== undefined) {
       line.taken -= size
-      // Clients that arrived meanwhile are next.
+      // Clients that arrived in the meantime come next.
       this.#putLast(client, line)
     }
     this.#free += size

@@ -5,7 +5,7 @@ export interface Operator<Deps extends OpenDeps> {
   readonly open: () => Promise<Deps>
   readonly print: (line: string) => void
   readonly terminal?: Terminal | undefined
-  /** Says in the words of the service why a command failed, where the service knows more than the error. */
+  /** Converts an error to one that explains the failure in terms of the service, if the service can add information. */
   readonly explain?: (error: unknown) => unknown
 }
 
@@ -13,33 +13,33 @@ interface OpenDeps {
   readonly close: () => Promise<void>
 }
 
-/** One command of an operator, for example `payments apps hide <id>`. */
+/** One command of an operator, such as `payments apps hide <id>`. */
 export interface OperatorCommand<Deps> {
-  /** The word and the arguments, as `--help` shows them: `hide <id>`. */
+  /** The word and the arguments as `--help` shows them, such as `hide <id>`. */
   readonly usage: string
-  /** Whether the group runs this command when no word is given. */
+  /** Whether the group runs this command if the operator gives no word. */
   readonly isDefault?: true
   readonly description: string
-  /** The words that an argument may be, by its name in the usage. Another word is wrong usage. */
+  /** The allowed values of arguments, by the argument's name in the usage. Any other value is a usage error. */
   readonly choices?: Readonly<Record<string, readonly string[]>>
-  /** Options beside `--json`: with flags and a description, `['--name <name>', 'what the app is called']`, or as a whole. */
+  /** Options besides `--json`: an `Option`, or flags and a description (`['--name <name>', 'the name of the app']`). */
   readonly options?: readonly (Option | readonly [flags: string, description: string])[]
   /**
-   * Runs the command. Resolves to what is printed.
+   * Runs the command. Resolves to the answer to print.
    * @throws Error with one line, for exit code 1
    */
   readonly run: (deps: Deps, input: CommandInput) => Promise<Answer>
 }
 
 export interface CommandInput {
-  /** The arguments, in the order of the usage. An argument that was left out is missing at the end. */
+  /** The arguments, in the order of the usage. Omitted arguments are missing at the end. */
   readonly words: readonly string[]
   readonly options: Readonly<Record<string, unknown>>
-  /** Programs get all of an object. For people, a command may choose and shorten. */
+  /** The output format. A command always returns complete objects for `json`, but may shorten them for `text`. */
   readonly format: AnswerFormat
 }
 
-/** A group of commands, such as `payments apps …`. */
+/** Creates a group of commands, such as `payments apps …`. */
 export function commandGroup<Deps extends OpenDeps>(
   operator: Operator<Deps>,
   name: string,
@@ -52,13 +52,13 @@ export function commandGroup<Deps extends OpenDeps>(
   return group
 }
 
-/** A single command, such as `payments prune`. It takes `--json`. */
+/** Creates a single command, such as `payments prune`. It accepts `--json`. */
 export function toCommand<Deps extends OpenDeps>(
   operator: Operator<Deps>,
   { usage, description, choices = {}, options = [], run }: OperatorCommand<Deps>,
 ): Command {
   const [name, ...words] = usage.split(' ')
-  // With exitOverride, wrong arguments are thrown, so that the program ends with another exit status than for a failure.
+  // `exitOverride` makes Commander throw usage errors. The program can then exit with another status than for a failure.
   const command = new Command(name).exitOverride().description(description)
   for (const word of words) command.addArgument(toArgument(word, choices, command))
   for (const option of options) {
@@ -68,7 +68,7 @@ export function toCommand<Deps extends OpenDeps>(
   return command.option('--json', 'print one JSON document').action(() => perform(operator, run, command))
 }
 
-/** A refused word is not shown: it may be a secret that was typed in the wrong place. */
+/** The error message does not show a refused word, because it may be a secret typed in the wrong place. */
 function toArgument(word: string, choices: Readonly<Record<string, readonly string[]>>, command: Command): Argument {
   const argument = new Argument(word)
   const allowed = choices[argument.name()]
@@ -96,15 +96,15 @@ async function perform<Deps extends OpenDeps>(
   }
 }
 
-/** The bounds of a number, and what it is without the option. */
+/** The bounds of a number, and its default. */
 interface NumberRange {
-  /** The least value. Default: 1. */
+  /** The minimum. The default is 1. */
   readonly min?: number
   readonly max: number
   readonly usual?: number
 }
 
-/** An option that takes a whole number, such as `--limit <rows>`. Any other text is wrong usage. */
+/** Creates an option for a whole number, such as `--limit <rows>`. Any other text is a usage error. */
 export function numberOption(flags: string, description: string, { min = 1, max, usual }: NumberRange): Option {
   const option = new Option(flags, description).argParser((text) => {
     const number = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN

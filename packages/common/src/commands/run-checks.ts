@@ -1,24 +1,24 @@
 import { describeFailure } from '../lifecycle/command-line.ts'
 import { printable } from '../lifecycle/printable.ts'
 
-/** A check of the command `doctor`: a line that it prints, or an error that says what is wrong. */
+/** A check of the command `doctor`. It returns a line to print, or throws an error that describes the problem. */
 export interface Check<Subject> {
   readonly name: string
   readonly advice: string
-  /** Names of earlier checks. The check does not run when one of them finds that its subject is unavailable. */
+  /** Names of earlier checks. This check does not run if the subject of one of them is unavailable. */
   readonly needs?: readonly string[]
-  /** @returns what was found @throws Error when the service could not start with it */
+  /** Returns the result to print. @throws Error if the service could not start in this state */
   readonly run: (subject: Subject) => Promise<string>
 }
 
-/** Thrown by a check that finds that its subject does not answer. Checks that need it do not run. */
+/** Thrown by a check whose subject does not answer. Checks that need this check do not run. */
 export class Unavailable extends Error {}
 
 type Print = (line: string) => void
 
 /**
- * Runs the checks one after the other, and prints a line for each. When the subject of a check is unavailable, its line names the checks
- * that need it. @returns false when one fails
+ * Runs the checks one after the other, and prints a line for each. If a subject is unavailable, its line names the checks that
+ * need it and are skipped. @returns `false` if a check fails
  */
 export async function runChecks<Subject>(
   checks: readonly Check<Subject>[],
@@ -29,7 +29,7 @@ export async function runChecks<Subject>(
   const away = new Set<string>()
   for (const check of checks) {
     const { name, advice, run, needs = [] } = check
-    // The advice of such a check would send the operator to rows or settings that are right.
+    // Skip this check, because its advice would blame rows or settings that may be right.
     if (needs.some((need) => away.has(need))) continue
     try {
       print(`ok    ${name}: ${printable(await run(subject))}`)
@@ -43,9 +43,7 @@ export async function runChecks<Subject>(
   return isHealthy
 }
 
-/**
- * Reads the settings, and prints a line for each problem. @returns undefined when there is one, since no other check can run
- */
+/** Reads the settings, and prints a line for each problem. Returns `undefined` if there is one, as no other check can run. */
 export function checkSettings<Config>(load: () => Config, print: Print): Config | undefined {
   try {
     const config = load()
@@ -62,16 +60,16 @@ function listDependent(checks: readonly Check<never>[], name: string): string {
   return dependent.map((check) => check.name).join(', ')
 }
 
-/** Data that others change, and the day since when they may have changed. */
+/** Data from an external source, and the date of the copy. */
 export interface DatedData {
   readonly name: string
-  /** `2026-11-29`. */
+  /** For example, `2026-11-29`. */
   readonly asOf: string
 }
 
 const YEAR_MS = 366 * 86_400_000
 
-/** The data that are older than a year, for `doctor` and for a nightly check. */
+/** Returns the data that are older than a year, for `doctor` and for a nightly check. */
 export function findOldData(data: readonly DatedData[], now: Date): readonly DatedData[] {
   return data.filter(({ asOf }) => now.getTime() - Date.parse(asOf) > YEAR_MS)
 }

@@ -3,9 +3,9 @@ import stringWidth from 'string-width'
 import { printable, printableJson } from '../lifecycle/printable.ts'
 
 export interface Terminal {
-  /** How many characters fit on a line. */
+  /** The number of characters that fit on a line. */
   readonly columns: number
-  /** Whether headings are bold. */
+  /** Whether headings are printed in bold. */
   readonly hasColors: boolean
 }
 
@@ -15,22 +15,22 @@ interface Table {
 }
 
 const GAP = '  '
-/** No column gets narrower than this, even if the table is then wider than the terminal. */
+/** The minimum width of a column. The table keeps it even if the table is then wider than the terminal. */
 const WIDTH_MIN = 8
-/** Columns that are wider than this are narrowed first. */
+/** Columns wider than this are narrowed first. */
 const WIDTH_COMFORTABLE = 24
 const COLUMNS_OF_UNKNOWN_TERMINAL = 80
 
-/** The terminal behind an output. Undefined for a file and a pipe: what they get is neither cut nor bold. */
+/** The terminal of an output. It is `undefined` for a file or a pipe, whose output is neither truncated nor bold. */
 export function terminalOf({ isTTY, columns, hasColors }: NodeJS.WriteStream): Terminal | undefined {
   if (!isTTY) return undefined
-  // `hasColors` heeds NO_COLOR, FORCE_COLOR and TERM.
+  // `hasColors` respects NO_COLOR, FORCE_COLOR and TERM.
   return { columns: columns || COLUMNS_OF_UNKNOWN_TERMINAL, hasColors: hasColors() }
 }
 
 /**
- * The lines of a table: columns with two spaces between them. On a terminal, values that do not fit end with an ellipsis, except
- * those of the first column, because commands take them as arguments.
+ * Returns the lines of a table, with two spaces between columns. On a terminal, a value that does not fit ends with an ellipsis.
+ * The first column is never truncated, because commands take its values as arguments.
  */
 export function printTable({ head, rows }: Table, terminal?: Terminal): readonly string[] {
   const all = head ? [head, ...rows] : rows
@@ -51,8 +51,8 @@ function printRow(row: readonly string[], widths: readonly number[]): string {
 }
 
 /**
- * Narrows columns after the first until a line fits: the widest ones as long as they stay comfortable to read, then one after the
- * other from the right, because columns on the left matter most.
+ * Narrows the columns after the first until a line fits. First narrows the widest columns to a comfortable width. Then narrows
+ * one column after the other from the right, because columns on the left matter most.
  */
 function fit(natural: readonly number[], columns: number): readonly number[] {
   const [first = 0, ...others] = natural
@@ -72,17 +72,17 @@ function sumOf(widths: readonly number[]): number {
   return widths.reduce((sum, width) => sum + width, 0)
 }
 
-/** How a command prints its answer: for people, or as one JSON document on one line for programs. */
+/** The output format of a command: text for people, or one JSON document on one line for programs. */
 export type AnswerFormat = 'json' | 'text'
 
-/** The answer of a command: a list, an object, or a text that is printed as it is. */
+/** The answer of a command: a list, an object, or a text to print as it is. */
 export type Answer = object | string
 
 /**
- * The lines that print an answer: JSON, or for people a table for a list, and for an object one line for each member, followed by
- * a table for each member that is a list of objects. Bigints are printed as numbers. Stored values may come from strangers, so
- * control characters are escaped.
- * @param terminal what the lines are for, undefined for a file or a pipe
+ * Returns the lines to print for an answer. In the format `text`, a list becomes a table. An object becomes one line for each
+ * member, followed by a table for each member that is a list of objects. Bigints become numbers. Control characters are escaped,
+ * because stored values may come from untrusted users.
+ * @param terminal the terminal, or `undefined` for a file or a pipe
  */
 export function printAnswer(answer: Answer, format: AnswerFormat, terminal?: Terminal): readonly string[] {
   if (typeof answer === 'string') return [printable(answer)]
@@ -107,7 +107,7 @@ function printObject(answer: object, terminal: Terminal | undefined): readonly s
   return [...printTable({ rows: plain.map(([name, value]) => [toWords(name), toText(value)]) }), ...lists]
 }
 
-/** `createdAt` and `created_at` become `created at`. */
+/** Converts `createdAt` and `created_at` to `created at`. */
 function toWords(name: string): string {
   return name
     .replaceAll(/([a-z\d])([A-Z])/g, '$1 $2')

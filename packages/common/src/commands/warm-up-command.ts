@@ -2,9 +2,9 @@ import { Command } from 'commander'
 import { createMetrics } from '../telemetry/metrics.ts'
 
 /**
- * The command `warm-up` of a service. It loads the modules that serving needs. An image runs it once, so that Node's compile
- * cache has all of them.
- * @param loadService loads the service, and the modules that it loads late
+ * Creates the command `warm-up` of a service, which loads all modules that serving needs. The build of an image runs it once, to
+ * fill Node's compile cache.
+ * @param loadService loads the service, including the modules that it otherwise loads late
  */
 export function warmUpCommand(loadService: () => Promise<unknown>): Command {
   return new Command('warm-up')

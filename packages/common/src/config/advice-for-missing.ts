@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs'
 
 /**
- * The hint below an error about missing settings of a service, a line that begins with `hint:`. `npm start` writes the file
- * that the hint names.
- * @param service its name, as in `auth`
+ * Returns the hint below an error about missing settings, as a line that begins with `hint:`. `npm start` creates the file that
+ * the hint names.
+ * @param service the name of the service, such as `auth`
  * @param hasStart whether `npm start` exists
  */
 export function adviceForMissing(
@@ -15,10 +15,10 @@ export function adviceForMissing(
   return `hint: npm start writes ${file} for development: pass it with -c ${file}, or copy .env.example to .env`
 }
 
-/** The example of settings at the root of a checkout. Images do not have it. */
+/** The example settings at the root of a checkout. Images do not contain this file. */
 const EXAMPLE = new URL('../../../../.env.example', import.meta.url)
 
-/** Whether this process runs in a checkout, where `npm start` exists, and not in an image. */
+/** Returns whether this process runs in a checkout instead of an image. `npm start` exists only in a checkout. */
 export function isCheckout(): boolean {
   return existsSync(EXAMPLE)
 }

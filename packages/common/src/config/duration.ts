@@ -10,7 +10,7 @@ const UNIT_MS: Readonly<Record<string, number>> = {
 }
 const DURATION = /^(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|μs|ms|s|m|h)/
 
-/** Milliseconds of a duration. Undefined when the text is not a duration. */
+/** Returns the duration in milliseconds, or `undefined` if the text is not a duration. */
 export function parseDuration(value: string): number | undefined {
   if (/^\d+(\.\d+)?$/.test(value)) return Number(value) * 1_000
   let rest = value

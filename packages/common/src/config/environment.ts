@@ -2,27 +2,27 @@ import { isUtf8 } from 'node:buffer'
 import { readFileSync } from 'node:fs'
 import { parseEnv } from 'node:util'
 
-/** The sources of the variables of a process. A variable of `env` wins over the same variable of the file. */
+/** The sources of a process's variables. A variable in `env` overrides the same variable in the file. */
 export interface EnvironmentOptions {
   readonly env: NodeJS.ProcessEnv
-  /** Undefined: no file is read. */
+  /** If it is `undefined`, no file is read. */
   readonly file?: EnvFile | undefined
 }
 
-/** A file with variables, one `NAME=value` a line. */
+/** A file with variables, one `NAME=value` per line. */
 export interface EnvFile {
   readonly path: string
-  /** Whether a file that does not exist is an error. */
+  /** Whether a missing file is an error. */
   readonly isRequired: boolean
 }
 
 /**
- * Reads the variables of the environment and, with lower priority, of an env file. It leaves out empty variables, and the ports
- * that Kubernetes sets for a Service (`AUTH_PORT=tcp://10.0.0.1:8081` for a Service called auth), which would hide the setting.
- * @throws ConfigError when the file cannot be read, or has a value that would be cut
+ * Reads the variables of the environment and, with lower priority, of an env file. Ignores empty variables, and those that
+ * Kubernetes sets for a Service. For a Service called auth these include `AUTH_PORT=tcp://10.0.0.1:8081`.
+ * @throws ConfigError if the file cannot be read, or if Node.js would truncate a value
  */
 export function readEnvironment({ env, file }: EnvironmentOptions): Readonly<Record<string, string>> {
-  // An empty variable of the environment must not hide the value of the file.
+  // An empty variable in the environment must not override the value in the file.
   return { ...dropUnset(readEnvFile(file)), ...dropUnset(env) }
 }
 
@@ -55,11 +55,11 @@ function isServicePort(name: string, value: string): boolean {
   return name.endsWith('_PORT') && /^(tcp|udp|sctp):\/\//.test(value)
 }
 
-/** Everything that is wrong with the settings, one line each, without secret values. */
+/** An error with all problems of the settings, one per line, without secret values. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError'
   readonly problems: readonly string[]
-  /** The advice about the problems, where one advice fits all. */
+  /** The advice about the problems, if the same advice applies to all. */
   readonly advice: string | undefined
 
   constructor(problems: readonly string[], advice?: string) {
@@ -69,15 +69,15 @@ export class ConfigError extends Error {
   }
 }
 
-/** Stands for `#` while a file is read. It is no character, so no file has it. */
+/** Replaces `#` while a file is parsed. It is a Unicode noncharacter, so text files do not contain it. */
 const PLACEHOLDER = '\uFFFE'
 
 /**
- * The values of an env file that Node.js cuts at a `#` which no blank precedes: `KEY=a#b` is `a` for Node.js,
- * and `a#b` for Docker Compose, systemd and supabase/auth. A `#` in quotes cuts nothing, and one after a
- * blank begins a comment for most of them.
- * @param text of the file
- * @returns the whole values, by their names
+ * Returns the values of an env file that Node.js truncates at a `#` without a space before it. For Node.js, `KEY=a#b` has the
+ * value `a`. For Docker Compose, systemd and supabase/auth, it has the value `a#b`. A `#` in quotes does not truncate a value. A
+ * `#` after a space begins a comment in most of these programs.
+ * @param text the content of the file
+ * @returns the complete values, by name
  */
 export function findCutValues(text: string): ReadonlyMap<string, string> {
   const values = parseEnv(text)
@@ -95,8 +95,8 @@ function unmark(text: string): string {
 }
 
 /**
- * Refuses a file with values that would be cut: a password or a signing secret would lose its end without a warning.
- * @throws ConfigError that names the settings, and not their values
+ * Refuses a file with values that Node.js would truncate, because a password would lose its end without a warning.
+ * @throws ConfigError that names the settings, but not their values
  */
 export function requireWholeValues(path: string, text: string): void {
   const names = [...findCutValues(text).keys()]
@@ -107,8 +107,8 @@ const ADVICE =
   'has a # with no blank before it, which would cut its value: put the value in single quotes, or a blank before a comment'
 
 /**
- * Reads a file of text. A decoder that replaces bytes which are not UTF-8 would change a name or a password without a warning.
- * @throws Error for such bytes, and for a file that cannot be read
+ * Reads a text file. A decoder would replace bytes that are not UTF-8, and so change a password without a warning.
+ * @throws Error if the file is not UTF-8 or cannot be read
  */
 export function readText(path: string): string {
   const bytes = readFileSync(path)
@@ -123,7 +123,7 @@ const PROBLEMS: ReadonlyMap<unknown, string> = new Map([
   ['EISDIR', 'a folder, not a file'],
 ])
 
-/** Why a file cannot be read or written, such as `no such file`. Undefined for an error whose code is not listed above. */
+/** Returns the reason of a file error, such as `no such file`, or `undefined` if its code is not in `PROBLEMS`. */
 export function findFileProblem(error: unknown): string | undefined {
   return error instanceof Error && 'code' in error ? PROBLEMS.get(error.code) : undefined
 }

@@ -175,7 +175,7 @@ describe('loadConfig', () => {
     expect([SITE_URL, PORT]).toEqual(['https://a', 2])
     expect(read({ X_API_PORT: '3', Y_PORT: '2' }).PORT).toBe(3)
     expect(read({ Y_API_PORT: '4' }).PORT).toBe(4)
-    // A name that a setting lists does not also belong to the setting whose name it looks like.
+    // `Y_EXP` is an alias of LIST, so it is not read as the setting EXP with the prefix `Y_`.
     const { LIST, EXP } = read({ Y_EXP: 'a,b' })
     expect([LIST, EXP]).toEqual([['a', 'b'], 3600])
     expect(() => read({ Y_PORT: 'x' })).toThrow('Y_PORT must be a port between 0 and 65535 (got "x")')

@@ -10,32 +10,32 @@ import {
   type SettingPrefixes,
 } from './unknown-settings.ts'
 
-/** The values of settings, by the names of the settings without their prefix. */
+/** The values of settings, by their names without prefix. */
 export type SettingValues<S extends Settings> = { readonly [Name in keyof S]: z.output<S[Name]> }
 
 export interface LoadConfigOptions<S extends Settings> extends EnvironmentOptions, SettingPrefixes {
   readonly rules?: readonly Rule<SettingValues<S>>[]
-  /** Settings of the release before. Each that is still set is a problem. */
+  /** Settings that a release has removed. Each one that is still set is a problem. */
   readonly removed?: RemovedSettings
-  /** Whether names with a prefix that no setting reads are problems too. */
+  /** Whether a name that begins with a prefix and that no setting reads is a problem too. */
   readonly refusesUnknown?: boolean
-  /** Whether a name that no setting reads is expected all the same. It is no problem. */
+  /** Returns whether an unread name is expected. Such a name is not a problem. */
   readonly isExpected?: (name: string) => boolean
-  /** The advice when a setting is missing, as a line below the problems. */
+  /** The advice if a setting is missing, as a line below the problems. */
   readonly adviceForMissing?: string
-  /** Problems do not show the value of the setting. By default they show values that are not secret. */
+  /** Whether problems hide all values. By default they show values that are not secret. */
   readonly hidesValues?: boolean
 }
 
 /**
- * A rule over several settings. A rule that reads an invalid setting is skipped.
- * @returns the problem as `AUTH_X is required when …`, if there is one
+ * A rule about several settings. A rule that reads an invalid setting is skipped.
+ * @returns the problem, such as `AUTH_X is required when …`, or `undefined`
  */
 export type Rule<Values> = (values: Values) => string | undefined
 
 /**
  * Reads settings from the environment and, with lower priority, from an env file. An empty string counts as unset.
- * @throws ConfigError with all problems at once
+ * @throws ConfigError with all problems
  */
 export function loadConfig<S extends Settings>(settings: S, options: LoadConfigOptions<S>): SettingValues<S> {
   const environment = readEnvironment(options)
@@ -50,7 +50,7 @@ export function loadConfig<S extends Settings>(settings: S, options: LoadConfigO
     else problems.push(describeProblem(found ?? { name: options.prefix + name }, setting, result.error, options))
     isMissing ||= !result.success && found === undefined
   }
-  // Rules read through a proxy that has the members of S, or throws. Without problems, the loop above has parsed all of S.
+  // The proxy of the rules throws for an invalid setting. Without problems, the loop above has parsed all of S.
   const stated = values as SettingValues<S>
   problems.push(...brokenRules(options.rules ?? [], stated))
   const { removed = {}, isExpected = () => false } = options

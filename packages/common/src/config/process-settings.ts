@@ -4,7 +4,7 @@ import { OTLP_PROTOCOLS, type OtlpProtocol } from '../telemetry/otlp-exporters.t
 import type { SettingValues } from './load-config.ts'
 import { duration, flag, oneOf, parsed, port, text } from './setting.ts'
 
-/** Settings of the release before that are now read without the prefix alone. */
+/** Removed settings. Their values are now read only without the prefix. */
 export const removedTelemetrySettings = {
   OTEL_EXPORTER_OTLP_PROTOCOL: 'set OTEL_EXPORTER_OTLP_PROTOCOL',
   OTEL_EXPORTER_PROMETHEUS_HOST: 'set OTEL_EXPORTER_PROMETHEUS_HOST',
@@ -18,7 +18,7 @@ export const shutdownSettings = {
     ),
 } as const
 
-/** Words of other loggers for a level, which configurations of supabase/auth may have. */
+/** Log levels under the names of other loggers. Configurations of supabase/auth may contain them. */
 const OTHER_LEVELS: ReadonlyMap<string, LogLevel> = new Map([
   ['warning', 'warn'],
   ['trace', 'debug'],
@@ -32,7 +32,7 @@ function logLevel(): z.ZodType<LogLevel, string> {
   })
 }
 
-/** Not an interface: only a type alias is a record of settings. */
+/** This must be a type alias, because TypeScript does not accept an interface as a record of settings. */
 type TelemetrySettings = {
   readonly LOG_LEVEL: Defaulted<LogLevel>
   readonly TRACING_ENABLED: Defaulted<boolean>

@@ -3,26 +3,26 @@ import { parseTrustedProxies, type TrustedProxies } from '../server/trusted-prox
 import { parseDuration } from './duration.ts'
 
 /**
- * A setting. It parses text, or undefined when unset. Its messages say what the value must be; the loader adds name and value.
- * `prefault` gives a default as an operator would write it, and `describe` the meaning.
+ * A setting. It parses text, or `undefined` if the setting is unset. Its messages say what the value must be, and the loader adds
+ * the name and value. `prefault` sets a default in the operator's notation, and `describe` explains the meaning.
  */
 export type Setting<T = unknown> = z.ZodType<T, unknown>
 
-/** Settings by name without prefix: `{ SITE_URL: url(), JWT_EXP: integer(1).prefault('3600') }`. */
+/** Settings by name without prefix, such as `{ SITE_URL: url(), JWT_EXP: integer(1).prefault('3600') }`. */
 export type Settings = Readonly<Record<string, Setting>>
 
 interface Form {
-  /** A word or two for the documents: `duration`. */
+  /** One or two words for the documents, such as `duration`. */
   readonly form: string
-  /** The accepted values, if the form does not say so. */
+  /** The accepted values, if `form` does not state them. */
   readonly allowed?: string
-  /** Whether messages leave out the value. */
+  /** Whether messages omit the value. */
   readonly secret?: boolean
-  /** The problem with any other text: `must be a port between 0 and 65535`. */
+  /** The message for an invalid value, such as `must be a port between 0 and 65535`. */
   readonly problem: string
 }
 
-/** A setting whose value `read` returns. Undefined is a problem. */
+/** Creates a setting whose value is the result of `read`. If `read` returns `undefined`, the value is invalid. */
 export function parsed<T>({ problem, ...meta }: Form, read: (value: string) => T | undefined): z.ZodType<T, string> {
   return z
     .string()
@@ -35,22 +35,22 @@ export function parsed<T>({ problem, ...meta }: Form, read: (value: string) => T
     })
 }
 
-/** Any text that is not empty. */
+/** Creates a setting for any text that is not empty. */
 export function text(): z.ZodType<string, string> {
   return z.string().meta({ form: 'text' })
 }
 
-/** Text that matches a pattern. `wanted` completes the sentence "must be …". */
+/** Creates a setting for text that matches a pattern. `wanted` completes the sentence "must be …". */
 export function matching(pattern: RegExp, wanted: string): z.ZodType<string, string> {
   return parsed({ form: wanted, problem: `must be ${wanted}` }, (value) => (pattern.test(value) ? value : undefined))
 }
 
-/** Text that no message may show: passwords, keys, tokens. */
+/** Marks a setting whose value no message may show, such as a password, key or token. */
 export function secret(rule: z.ZodType<string, string> = text()): z.ZodType<string, string> {
   return rule.meta({ secret: true })
 }
 
-/** Base64 (plain or URL alphabet) of at least `bytes` bytes, as a Buffer. Never shown. */
+/** Creates a secret setting for base64 or base64url of at least `bytes` bytes. The value is a Buffer. */
 export function secretBytes(bytes: number): z.ZodType<Buffer, string> {
   const allowed = `at least ${bytes} bytes`
   const problem = `must be base64 of ${allowed}`
@@ -60,7 +60,7 @@ export function secretBytes(bytes: number): z.ZodType<Buffer, string> {
   })
 }
 
-/** An integer between two bounds, which are allowed. `form` names the unit if there is one, such as seconds. */
+/** Creates a setting for an integer between two inclusive bounds. `form` names the unit if there is one, such as seconds. */
 export function integer(min = 0, max = Number.MAX_SAFE_INTEGER, form = 'whole number'): z.ZodType<number, string> {
   const isOpen = max === Number.MAX_SAFE_INTEGER
   const range = isOpen ? `of at least ${min}` : `between ${min} and ${max}`
@@ -79,7 +79,7 @@ export function port(): z.ZodType<number, string> {
   })
 }
 
-/** true/false, 1/0, t/f, yes/no, y/n in any case. */
+/** Creates a setting for a boolean. Accepts true/false, 1/0, t/f, yes/no and y/n in any case. */
 export function flag(): z.ZodType<boolean, string> {
   return parsed({ form: 'flag', problem: 'must be true or false' }, (value) => {
     const word = value.toLowerCase()
@@ -88,13 +88,13 @@ export function flag(): z.ZodType<boolean, string> {
   })
 }
 
-/** The proxies in front: their number, or a comma-separated list of their addresses and networks. */
+/** Creates a setting for the proxies in front: their number, or a comma-separated list of addresses and networks. */
 export function trustedProxies(): z.ZodType<TrustedProxies, string> {
   const problem = 'must be a number of proxies up to 99, or addresses and networks such as 10.0.0.0/8, joined by commas'
   return parsed({ form: 'number up to 99, or list of addresses and networks', problem }, parseTrustedProxies)
 }
 
-/** An absolute URL with one of the schemes, as it was written. */
+/** Creates a setting for an absolute URL with one of the schemes. The value is the text as written. */
 export function url(...schemes: readonly string[]): z.ZodType<string, string> {
   const taken = schemes.length === 0 ? ['http', 'https'] : schemes
   const starts = taken.map((scheme) => `${scheme}://`).join(' or ')
@@ -105,7 +105,7 @@ export function url(...schemes: readonly string[]): z.ZodType<string, string> {
   })
 }
 
-/** A setting that takes one of the given words, in any case. The value is spelled as in the list. */
+/** Creates a setting that accepts one of the given words in any case. The value is spelled as in the list. */
 export function oneOf<const Word extends string>(...words: readonly Word[]): z.ZodType<Word, string> {
   const allowed = words.join(', ')
   return parsed({ form: 'one of', allowed, problem: `must be one of ${allowed}` }, (value) =>
@@ -113,7 +113,7 @@ export function oneOf<const Word extends string>(...words: readonly Word[]): z.Z
   )
 }
 
-/** Comma-separated words, trimmed, empty ones dropped. */
+/** Creates a setting for comma-separated words. Trims the words and drops empty ones. */
 export function commaList(): z.ZodType<readonly string[], string> {
   return z.string().meta({ form: 'list' }).transform(splitList)
 }
@@ -125,7 +125,7 @@ function splitList(value: string): readonly string[] {
     .filter((word) => word !== '')
 }
 
-/** A duration in milliseconds: Go style (`300ms`, `1.5h`, `2h45m`) or a bare number of seconds. */
+/** Creates a setting for a duration in milliseconds. Accepts Go style (`300ms`, `1.5h`, `2h45m`) or a number of seconds. */
 export function duration(): z.ZodType<number, string> {
   const problem = 'must be a duration such as 300ms, 1.5h, 2h45m, or a number of seconds'
   return parsed({ form: 'duration', problem }, parseDuration)

@@ -20,7 +20,7 @@ describe('findUnknownSettings', () => {
     ['SHOP_TRUST_PROXY', 'SHOP_TRUSTED_PROXIES'],
     ['SHOP_POTR', 'SHOP_PORT'],
     ['SHOP_EXTERNAL_GITHUB_ENABLE', 'SHOP_EXTERNAL_GITHUB_ENABLED'],
-    // Kubernetes sets numbers of ports only. A Service of this name may set others.
+    // Kubernetes sets names with a port number here, so this name is reported.
     ['SHOP_PORT_TCP', 'SHOP_PORT'],
   ])('reports %s with the nearest name %s, without the value', (name, nearest) => {
     expect(find({ [name]: 'hidden' })).toEqual([`unknown setting ${name}, did you mean ${nearest}?`])

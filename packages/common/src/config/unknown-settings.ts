@@ -6,14 +6,14 @@ import { metaOf } from './setting-description.ts'
 type NameSource = EnvironmentOptions & SettingPrefixes
 
 interface KnownNames extends NameSource {
-  /** Whether a name that no setting reads is expected all the same. It is not reported. */
+  /** Returns whether an unread name is expected. Such a name is not reported. */
   readonly isExpected?: (name: string) => boolean
 }
 
 /**
- * Lists names with a prefix of the service that no setting reads, sorted. Leaves out the variables of Kubernetes, and those that
- * `npm start -- status -o env` prints for clients: the same shell runs commands of the services.
- * @throws ConfigError when the env file cannot be read
+ * Returns the names with a prefix of the service that no setting reads, sorted. Omits the variables of Kubernetes. Also omits the
+ * variables that `npm start -- status -o env` prints for clients, because operators may run service commands in the same shell.
+ * @throws ConfigError if the env file cannot be read
  */
 export function listUnreadNames(settings: Settings, options: NameSource): readonly string[] {
   const known = new Set([...namesOfSettings(settings, options).values()].flat())
@@ -27,8 +27,8 @@ export function listUnreadNames(settings: Settings, options: NameSource): readon
 
 /**
  * Finds names with a prefix of the service that no setting reads. Most are misspelt, and the operator believes that they apply.
- * @returns a line for each, in the order of the names, with a known name that is near, and without the value
- * @throws ConfigError when the env file cannot be read
+ * @returns a line for each, in alphabetical order, with a similar known name, without the value
+ * @throws ConfigError if the env file cannot be read
  */
 export function findUnknownSettings(settings: Settings, options: KnownNames): readonly string[] {
   const { prefix, otherPrefix = prefix, isExpected = () => false } = options
@@ -45,9 +45,9 @@ export function findUnknownSettings(settings: Settings, options: KnownNames): re
 }
 
 /**
- * Finds settings that are set under both prefixes to different values. The name with the prefix of the service counts.
+ * Finds settings that have different values under the two prefixes. The prefix of the service has priority.
  * @returns a line for each, in the order of the settings, without the values
- * @throws ConfigError when the env file cannot be read
+ * @throws ConfigError if the env file cannot be read
  */
 export function findContradictions(settings: Settings, options: NameSource): readonly string[] {
   const environment = readEnvironment(options)
@@ -60,13 +60,13 @@ export function findContradictions(settings: Settings, options: NameSource): rea
   })
 }
 
-/** The settings that a release has removed, by their names without prefix: the advice to an operator who still sets one. */
+/** Settings that a release has removed, by name without prefix. Each value is the advice to an operator who still sets it. */
 export type RemovedSettings = Readonly<Record<string, string>>
 
 /**
- * Finds removed settings that are still set, so that nobody believes that they apply.
+ * Finds removed settings that are still set, so that no operator believes that they take effect.
  * @returns a line for each, in the order of the settings, without the value
- * @throws ConfigError when the env file cannot be read
+ * @throws ConfigError if the env file cannot be read
  */
 export function findRemovedSettings(removed: RemovedSettings, options: NameSource): readonly string[] {
   const environment = readEnvironment(options)
@@ -76,7 +76,7 @@ export function findRemovedSettings(removed: RemovedSettings, options: NameSourc
     .map(([name, advice]) => `${name} no longer exists: ${advice}`)
 }
 
-/** Whether Kubernetes sets this variable, for a Service whose name begins like the prefix. */
+/** Returns whether Kubernetes sets this variable, for a Service whose name begins like the prefix. */
 export function isSetByKubernetes(name: string): boolean {
   return KUBERNETES.test(name)
 }
@@ -89,22 +89,22 @@ function describeUnknown(name: string, known: readonly string[]): string {
 }
 
 export interface SettingPrefixes {
-  /** `AUTH_` */
+  /** For example, `AUTH_`. */
   readonly prefix: string
-  /** A second prefix, under which every setting is read too: `GOTRUE_`. */
+  /** A second prefix under which every setting is read too, such as `GOTRUE_`. */
   readonly otherPrefix?: string | undefined
 }
 
 /**
- * The names by prefix and other prefix. A service reads its settings under one pair of prefixes, and each
- * read asks several times.
+ * Caches the names by both prefixes. A service uses only one pair of prefixes, but each read of the settings needs the names
+ * several times.
  */
 const namesByPrefixes = new WeakMap<Settings, Map<string, ReadonlyMap<string, readonly string[]>>>()
 
 /**
- * The names of each setting, by its name without prefix, in the order in which they are looked up: with the
- * prefix, with the other prefix, then names that belong to nobody, such as `PORT`. A name that a setting
- * lists among its aliases is that setting's alone.
+ * Returns the names of each setting in the order of their lookup, by the setting's name without prefix. The order is the name
+ * with the prefix, the name with the other prefix, and then names without a prefix, such as `PORT`. If a setting lists a name as
+ * its alias, no other setting uses that name.
  */
 export function namesOfSettings(settings: Settings, prefixes: SettingPrefixes): ReadonlyMap<string, readonly string[]> {
   const known = namesByPrefixes.get(settings) ?? new Map<string, ReadonlyMap<string, readonly string[]>>()

@@ -11,10 +11,10 @@ import type { ConnectionBounds } from './connection-bounds.ts'
 import { countUnacknowledgedBytes, progressOf } from './slow-clients.ts'
 
 const MIB = 1_024 * 1_024
-/** More than the kernels take for a client that does not read: at most some ten megabytes on both sides. */
+/** More than both kernels buffer for a client that does not read. Together they buffer about ten megabytes at most. */
 const LARGE = Buffer.alloc(24 * MIB, 'x')
 const STALL_MS = 30_000
-/** Least time between two checks of the kernel, whose table is long when there are many connections. */
+/** The minimum time between two reads of the kernel's table. The table is long if there are many connections. */
 const ASK_SECONDS = 5
 
 const cleanUps: (() => unknown)[] = []
@@ -23,12 +23,12 @@ afterEach(async () => {
   for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp()
 })
 
-/** The timers of the server, and the clock that it measures clients by, move only when the test moves them. */
+/** Replaces the server's timers and the clock that measures clients. They advance only if the test advances them. */
 function freezeTime(): void {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance'] })
 }
 
-/** A server with its log, its counts and its ends of the connections. */
+/** Starts a server. Also returns its log, its counts and the closed connections. */
 async function startServer(connections: Partial<ConnectionBounds> = {}) {
   const begun: string[] = []
   const ended: string[] = []
@@ -157,13 +157,13 @@ describe('a client that reads its answer', () => {
       const before = socket && progressOf(socket)
       await readSome(client, ASK_SECONDS * 12 * 1_024)
       vi.advanceTimersByTime(ASK_SECONDS * 1_000)
-      // The server's check of the kernel has begun: two of the same, one after the other, end after it.
+      // The server has started to read the kernel's table. Two more reads, one after the other, end after it.
       for (let count = 0; count < 2; count += 1) await countUnacknowledgedBytes(sockets)
       sameSeconds = before === (socket && progressOf(socket)) ? sameSeconds + ASK_SECONDS : 0
       longestSame = Math.max(longestSame, sameSeconds)
     }
     expect([socket?.destroyed, cuts]).toEqual([false, []])
-    // Otherwise the kernel need not have been checked.
+    // Without this, the test would pass even if the server never read the kernel's table.
     expect(longestSame).toBeGreaterThan(30)
   })
 

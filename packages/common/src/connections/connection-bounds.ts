@@ -10,31 +10,29 @@ import { startAtZero } from '../telemetry/start-at-zero.ts'
 import { createReleaseAfterCuts } from './release-memory.ts'
 import { countUnacknowledgedBytes, findCrowding, progressOf } from './slow-clients.ts'
 
-/** How much of the process a client may occupy, in bytes, and for how long, in milliseconds. */
+/** The limits of what one client may occupy in the process: memory in bytes, and time in milliseconds. */
 export interface ConnectionBounds {
-  /** A connection is cut when its client reads no byte of an answer for this time. */
+  /** A connection is closed if its client reads no byte of an answer for this time. */
   readonly stallMs: number
-  /** Time between two checks of the connections. */
+  /** The time between two checks of the connections. */
   readonly checkMs: number
-  /**
-   * Bytes that may wait for all clients together. Beyond them, connections of the client with the most waiting bytes are cut.
-   */
+  /** The maximum bytes that wait for all clients. Beyond it, connections of the client with the most bytes are closed. */
   readonly waitingBytesMax: number
-  /** Requests that a client may send on a connection before earlier ones are answered. */
+  /** The number of requests that a client may send on a connection before earlier ones are answered. */
   readonly pipelinedMax: number
-  /** Bytes that the bodies of all requests may have together. Further bodies wait unread, and slow ones give way to them. */
+  /** The maximum bytes of all request bodies together. Further bodies wait unread, and slow ones lose their slots. */
   readonly bodyBytesMax: number
   readonly bodyLimit: number
   readonly bodyPatienceMs: number
-  /** How long the head of a request may take to arrive. A connection without a request is closed after the same time. */
+  /** The maximum time for the head of a request. A connection without a request is closed after the same time. */
   readonly headMs: number
-  /** How often Node looks for late requests. Its default of 30 s would add up to 30 s to every limit. */
+  /** How often Node looks for late requests. With its default of 30 s, every limit would apply up to 30 s late. */
   readonly lateCheckMs: number
 }
 
-/** Why a connection was cut: its client did not read, the memory was needed, or it sent too many requests ahead. */
+/** The client did not read, the server needed the memory, or the client pipelined too many requests. */
 const CUT_REASONS = ['stalled', 'crowded', 'pipelined'] as const
-/** Why a connection was cut, as the label `reason` of `http_server_connections_cut_total` shows it. */
+/** The reason why a connection was closed, as in the label `reason` of `http_server_connections_cut_total`. */
 type CutReason = (typeof CUT_REASONS)[number]
 
 const CONNECTION_BOUNDS: ConnectionBounds = {
@@ -49,7 +47,7 @@ const CONNECTION_BOUNDS: ConnectionBounds = {
   lateCheckMs: 1_000,
 }
 
-/** Memory of a waiting answer in addition to its bytes, roughly: the objects of its request, a compressor, a cursor. */
+/** The approximate memory of a waiting answer in addition to its bytes: the objects of its request, a compressor and a cursor. */
 const BEHIND_ANSWER_BYTES = 32 * 1_024
 
 type Handle = (request: IncomingMessage, response: ServerResponse) => void
@@ -60,32 +58,32 @@ interface Connection {
   readonly waiting: (() => void)[]
   isAnswering: boolean
   request: IncomingMessage | undefined
-  /** At the last check. */
+  /** The progress at the last check. */
   progress: number
-  /** Bytes that the kernel held at the last check. Undefined before the first check of the kernel. */
+  /** Bytes that the kernel held at its last check. `undefined` before the first check of the kernel. */
   heldBytes: number | undefined
-  /** When the client last read something, or when nothing waited for it. */
+  /** The last time at which the client read something or nothing waited for the client. */
   sinceMs: number
 }
 
 interface BoundOptions {
   readonly bounds?: ConnectionBounds
   readonly onCut?: (reason: CutReason) => void
-  /** The client of a request whose caller is not known. By default the address of the peer. */
+  /** Returns the client of a request whose caller is not known. The default is the address of the peer. */
   readonly clientOf?: (request: IncomingMessage) => string
 }
 
 interface BoundedConnections {
-  /** Handles a request instead of the handler. */
+  /** Handles a request. The server uses this function instead of the original handler. */
   readonly handle: Handle
-  /** Watches the connections of the server as soon as it listens. */
+  /** Watches the connections of the server as soon as the server listens. */
   readonly watch: (server: Server) => void
 }
 
 /**
- * Limits memory per client. Returns the server's request handler and connection listener. It handles the requests of a
- * connection one after the other, since their answers leave in that order anyway: a client that sends a thousand requests has
- * one answer in memory. It cuts connections whose clients do not read, and, when too many bytes wait, connections of the
+ * Limits memory per client. Returns the server's request handler and its watch of connections. The handler processes the requests
+ * of a connection one after the other, as their answers leave in that order anyway. A client that sends a thousand requests so
+ * has one answer in memory. Connections whose clients do not read are closed. If too many bytes wait, so are connections of the
  * clients with the most waiting bytes.
  */
 export function boundConnections(handler: Handle, options: BoundOptions = {}): BoundedConnections {
@@ -96,7 +94,7 @@ export function boundConnections(handler: Handle, options: BoundOptions = {}): B
   } = options
   const open = new Map<Socket, Connection>()
   const cut = (connection: Connection, reason: CutReason) => {
-    // The error marks the client as the cause in the log.
+    // With this error, the log shows that the client caused the end of the connection.
     connection.socket.destroy(new ClientCutError(reason))
     open.delete(connection.socket)
     onCut(reason)
@@ -150,14 +148,14 @@ function openConnection(socket: Socket): Connection {
   return { socket, waiting: [], isAnswering: false, request: undefined, progress: 0, heldBytes: undefined, sinceMs }
 }
 
-/** The error of a connection that this side has cut because of its client. */
+/** The error of a connection that the server closed because of its client. */
 class ClientCutError extends Error {
   constructor(reason: CutReason) {
     super(`the connection was cut: ${reason}`)
   }
 }
 
-/** Whether the client has something to read: bytes, or the end of the connection. */
+/** Returns whether the client has something to read: bytes, or the end of the connection. */
 function hasUnreadBytes({ destroyed, writableLength, writableEnded }: Socket): boolean {
   return !destroyed && (writableLength > 0 || writableEnded)
 }
@@ -172,12 +170,12 @@ interface PipeliningOptions {
   readonly cutCrowding: () => void
 }
 
-/** Handles one request of a connection at a time. */
+/** Handles the requests of a connection one after the other. */
 function handleInOrder(handler: Handle, open: ReadonlyMap<Socket, Connection>, options: PipeliningOptions): Handle {
   const answer = (connection: Connection, request: IncomingMessage, response: ServerResponse) => {
     connection.isAnswering = true
     connection.request = request
-    // `prefinish` is emitted as soon as the whole answer is handed to the socket.
+    // Node emits `prefinish` as soon as the socket has the whole answer.
     response.once('prefinish', () => {
       if (connection.socket.writableLength > 0) options.cutCrowding()
     })
@@ -189,7 +187,7 @@ function handleInOrder(handler: Handle, open: ReadonlyMap<Socket, Connection>, o
   }
   return (request, response) => {
     const connection = open.get(request.socket)
-    // A chunk of a connection that was cut may contain further requests.
+    // A chunk from a closed connection may contain further requests. Ignore them.
     if (connection === undefined) return
     if (!connection.isAnswering) answer(connection, request, response)
     else if (connection.waiting.length < options.pipelinedMax) {
@@ -199,8 +197,8 @@ function handleInOrder(handler: Handle, open: ReadonlyMap<Socket, Connection>, o
 }
 
 /**
- * Creates a check of the connections. Each call remembers which clients have read something since the last one, and cuts
- * those that have stalled.
+ * Creates a check of the connections. Each call records which clients have read something since the last call, and closes the
+ * stalled connections.
  */
 function createReadingCheck(
   open: ReadonlyMap<Socket, Connection>,
@@ -224,8 +222,8 @@ function createReadingCheck(
 }
 
 /**
- * Remembers the progress of a connection. @returns whether the client has read something since the last check, or has nothing to
- * read
+ * Records the progress of a connection.
+ * @returns whether the client has read something since the last check, or has nothing to read
  */
 function rememberProgress(connection: Connection, nowMs: number): boolean {
   const progress = progressOf(connection.socket)
@@ -236,7 +234,7 @@ function rememberProgress(connection: Connection, nowMs: number): boolean {
   return true
 }
 
-/** Also counts as progress: the kernel holds fewer bytes for a client than at its last check. */
+/** Records progress in the kernel: if the kernel holds fewer bytes for a client than before, the client has read something. */
 async function rememberKernelProgress(doubtful: readonly Connection[]): Promise<void> {
   const held = await countUnacknowledgedBytes(doubtful.map(({ socket }) => socket))
   for (const connection of doubtful) {
@@ -259,18 +257,16 @@ interface BoundedServerOptions {
 
 const HEAD_BYTES_MAX = 16_384
 /**
- * Buffer for a body that is not read, and for a stream that the client does not read. Node's default of 64 KiB would take 32
- * MiB for 500 clients.
+ * The buffer size of a body that is not read, and of a stream that the client does not read. With Node's default of 64 KiB, 500
+ * clients would take 32 MiB.
  */
 const BUFFERED_BYTES = 16_384
-/**
- * How long a connection waits for its next request. Proxies wait less, so that no proxy sends a request to a closed connection.
- */
+/** How long a connection waits for its next request. Proxies wait less, so no proxy sends a request on a closed connection. */
 const KEEP_ALIVE_MS = 72_000
 const CUT_REPORT_MS = 10_000
 
 /**
- * Returns a server that bounds every client: each part of a request and of an answer has a time limit, and the memory of each
+ * Creates a server that limits every client. Each part of a request and of an answer has a time limit, and the memory of each
  * client is limited.
  */
 export function boundedServer(options: BoundedServerOptions, handler: RequestListener): Server {
@@ -295,7 +291,7 @@ export function boundedServer(options: BoundedServerOptions, handler: RequestLis
       requestTimeout: options.requestTimeoutMs ?? options.handlerTimeoutMs + bounds.headMs,
       keepAliveTimeout: KEEP_ALIVE_MS,
       connectionsCheckingInterval: bounds.lateCheckMs,
-      // Node would answer a missing Host header itself, without the envelope. A hook does it.
+      // Node would answer a missing Host header without the error body of the service. A hook answers instead.
       requireHostHeader: false,
     },
     handle,
@@ -304,7 +300,7 @@ export function boundedServer(options: BoundedServerOptions, handler: RequestLis
   return server
 }
 
-/** Creates a report that counts the connections that are cut, and logs their number soon, then at most every ten seconds. */
+/** Creates a function that counts closed connections. It logs their number soon, and then at most every ten seconds. */
 function createCutReport({ meter, logger }: BoundedServerOptions): (reason: CutReason) => void {
   const counter = meter?.createCounter('http_server_connections_cut_total', {
     description: 'Connections that were cut because of what their clients did, by the reason',
@@ -327,7 +323,7 @@ function createCutReport({ meter, logger }: BoundedServerOptions): (reason: CutR
     counts[reason] = (counts[reason] ?? 0) + 1
     if (isWaiting) return
     isWaiting = true
-    // One line reports all connections that are cut in the same tick of the event loop.
+    // One log line reports all connections that are closed in the same tick of the event loop.
     setTimeout(report, 0)
   }
 }

@@ -9,8 +9,8 @@ interface CollectOptions {
 }
 
 /**
- * Collects the garbage of loading a thousand modules, a quarter of the resident memory of an idle process. V8 would keep
- * it until the heap is full again. It takes about 30 ms: call it before requests arrive.
+ * Collects the garbage from loading a thousand modules. It is a quarter of the resident memory of an idle process, and V8 would
+ * keep it until the heap is full again. The collection takes about 30 ms, so call this function before requests arrive.
  */
 export function releaseMemory(): void {
   collect({ type: 'major', flavor: 'last-resort' })
@@ -22,9 +22,9 @@ const LASTING_SPACES: ReadonlySet<string> = new Set(['old_space', 'large_object_
 const GROWTH_BYTES = 6 * 1_024 * 1_024
 
 /**
- * Returns a function to call when connections are cut. What they leave behind has lived so long that V8 counts it as
- * long-lived, and lets the heap grow by half before it collects it: an attack would take as much memory after its connections
- * were cut as before. So for half a minute after a cut, everything is collected each time that 6 MiB were added.
+ * Returns a function to call when the server has closed connections. V8 counts their objects as long-lived, and lets the heap
+ * grow by half before it collects them. An attack would then take as much memory after its end as before. So for 30 s after such
+ * a close, a full collection runs after each 6 MiB of growth.
  */
 export function createReleaseAfterCuts(): () => void {
   let watch: NodeJS.Timeout | undefined
@@ -47,7 +47,7 @@ export function createReleaseAfterCuts(): () => void {
   }
 }
 
-/** Bytes of old objects and of all buffers, including unused buffers. */
+/** Returns the bytes of old objects and of all buffers, including unused buffers. */
 function lastingBytes(): number {
   const lasting = v8.getHeapSpaceStatistics().filter(({ space_name }) => LASTING_SPACES.has(space_name))
   return bufferBytes() + lasting.reduce((sum, { space_used_size }) => sum + space_used_size, 0)
@@ -59,9 +59,9 @@ const THROWN_AWAY_BYTES = 4 * 1_024 * 1_024
 const OLD_BUFFERS_BYTES = 32 * 1_024 * 1_024
 
 /**
- * Bounds the garbage. V8 counts objects, but hardly the bytes of their buffers, so a client that sends megabytes of refused
- * bodies would leave 64 MiB before they are collected. Here the buffers are checked five times a second. In addition, the heap
- * may grow by 30 percent between two collections, not by half.
+ * Limits the garbage. V8 counts objects but hardly the bytes of their buffers. A client that sends megabytes of refused bodies
+ * would leave 64 MiB before V8 collects them. This function checks the buffers five times a second. It also lets the heap grow by
+ * only 30 percent between two collections, instead of by half.
  */
 export function boundGarbage(): void {
   v8.setFlagsFromString('--heap-growing-percent=30')
@@ -80,7 +80,7 @@ export function boundGarbage(): void {
 
 let thrownAwayBytes = 0
 
-/** Call it for buffers that are dropped as fast as a client can send. They are collected after each 4 MiB. */
+/** Counts a dropped buffer, and collects after each 4 MiB. For buffers that appear as fast as a client sends. */
 export function countThrownAway({ byteLength }: Uint8Array): void {
   thrownAwayBytes += byteLength
   if (thrownAwayBytes < THROWN_AWAY_BYTES) return
@@ -113,10 +113,10 @@ function isCollect(value: unknown): value is (options: CollectOptions) => void {
 const kept: object[] = []
 
 /**
- * Keeps one of the objects that `process.nextTick` makes for as long as the process lives, and with it their hidden class. If a
- * full collection found none of them alive, V8 would drop the class and give the next object a different one. From then on it
- * would write each of their members, whose names are computed, by a call of its runtime: 300 ns a tick instead of 50 ns, and a
- * request has some ten ticks. Call it before the first collection.
+ * Keeps one of the objects that `process.nextTick` creates for the life of the process. This also keeps the hidden class of these
+ * objects. If a full collection found none of them alive, V8 would drop the hidden class, and the next object would get a
+ * different one. V8 would then write each of their members with a runtime call, because their names are computed. A tick would
+ * take 300 ns instead of 50 ns, and a request has about ten ticks. Call this function before the first collection.
  */
 export function keepTickShape(): void {
   process.nextTick(() => kept.push(executionAsyncResource()))

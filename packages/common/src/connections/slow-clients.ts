@@ -4,23 +4,23 @@ import type { Socket } from 'node:net'
 import { createInterface } from 'node:readline'
 
 interface Handle {
-  /** Written bytes that the kernel has not taken yet. */
+  /** Bytes that were written but that the kernel has not yet taken. */
   readonly writeQueueSize: number
-  /** Undefined on Windows. */
+  /** `undefined` on Windows. */
   readonly fd?: number
 }
 
 /**
- * A number of bytes that rises only when the kernel takes bytes from the process. `bytesWritten` of Node rises as soon as bytes
- * are handed to a socket, however long they wait there.
+ * Returns a number of bytes that rises only when the kernel takes bytes from the process. Node's `bytesWritten` already rises
+ * when bytes are handed to a socket, even if they wait there for a long time.
  */
 export function progressOf(socket: Socket): number {
   return socket.bytesWritten - socket.writableLength - (handleOf(socket)?.writeQueueSize ?? 0)
 }
 
 /**
- * Bytes that the kernel holds for each socket because its client has not acknowledged them. While a kernel holds megabytes for a
- * slow client, it takes none from the process for minutes. Only Linux knows: elsewhere no socket is in the map.
+ * Returns the bytes that the kernel holds for each socket because its client has not acknowledged them. While it holds megabytes
+ * for a slow client, it takes none from the process for minutes. Only on Linux; elsewhere the map is empty.
  */
 export async function countUnacknowledgedBytes(sockets: readonly Socket[]): Promise<ReadonlyMap<Socket, number>> {
   const byInode = new Map<string, Socket>()
@@ -40,12 +40,12 @@ export async function countUnacknowledgedBytes(sockets: readonly Socket[]): Prom
   return held
 }
 
-/** Reads the table line by line: a server may have a hundred thousand connections. */
+/** Reads the table line by line, because a server may have a hundred thousand connections. */
 async function* readQueues(table: string): AsyncGenerator<readonly [bytes: number, inode: string]> {
   const lines = createInterface({ input: createReadStream(table) })
   try {
     for await (const line of lines) {
-      // sl, local address, remote address, state, tx_queue:rx_queue, timer, retransmits, uid, timeout, inode
+      // The fields are sl, local address, remote address, state, tx_queue:rx_queue, timer, retransmits, uid, timeout and inode.
       const fields = line.trim().split(/\s+/)
       const [queues = '', inode = ''] = [fields[4], fields[9]]
       yield [Number.parseInt(queues, 16), inode]
@@ -67,16 +67,16 @@ function isHandle(handle: unknown): handle is Handle {
 /** A connection whose client has not read everything that was sent to it. */
 interface Owing {
   readonly client: string
-  /** Bytes that wait for the client, with the memory that their request takes. */
+  /** Bytes that wait for the client, including the memory of the request. */
   readonly bytes: number
-  /** When the client last read something, on a monotonic clock. */
+  /** The last time at which the client read something, on a monotonic clock. */
   readonly sinceMs: number
 }
 
 /**
- * Chooses the connections to cut so that at most `bytesMax` bytes wait. It takes them from the client with the most waiting
- * bytes, the connection that has read nothing for longest first, and again. So a client that reads its answer keeps it, however
- * many others do not. The last connection is never cut: no answer is too large for a client that reads it.
+ * Chooses connections to close until at most `bytesMax` bytes wait. Takes them from the client with the most waiting bytes, first
+ * the connection that has not read for the longest time, and repeats. So a client that reads keeps its connection, even if many
+ * others do not. The last connection is never closed, because an answer may have any size.
  */
 export function findCrowding<T extends Owing>(owing: readonly T[], bytesMax: number): readonly T[] {
   let waiting = sumOf(owing)

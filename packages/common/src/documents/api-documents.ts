@@ -14,11 +14,11 @@ export interface ApiDocumentsOptions {
   readonly title: string
   readonly version: string
   readonly description: string
-  /** The file of the document that clients read. Undefined: clients may not read the documents. */
+  /** The file of the API document. If it is `undefined`, clients cannot read the document. */
   readonly file: URL | undefined
-  /** How callers authenticate, by name. Every route needs one of these schemes unless its schema says `security: []`. */
+  /** The authentication schemes, by name. Every route needs one of them, unless its schema says `security: []`. */
   readonly securitySchemes?: SecuritySchemes
-  /** Further schemes, which only routes need that name them in their schema. */
+  /** Further schemes. Only routes that name such a scheme in their schema need it. */
   readonly otherSchemes?: SecuritySchemes
 }
 
@@ -29,8 +29,8 @@ type OpenApi = NonNullable<FastifyDynamicSwaggerOptions['openapi']>
 type SecuritySchemes = NonNullable<NonNullable<OpenApi['components']>['securitySchemes']>
 
 /**
- * Collects all routes that are registered after it, and makes the handlers of `/openapi.json` and `/docs`. `describeApi` makes
- * the document, by a library of about 90 files that it loads. A process that serves requests reads a file instead.
+ * Collects all routes that are registered after it, and creates the handlers of `/openapi.json` and `/docs`. `describeApi`
+ * generates the document with a library of about 90 files. A process that serves requests reads a file instead.
  */
 export const apiDocuments = fp<ApiDocumentsOptions>(
   async (app, { securitySchemes = {}, otherSchemes = {}, file, ...info }) => {
@@ -47,7 +47,7 @@ export const apiDocuments = fp<ApiDocumentsOptions>(
   { name: 'api-documents' },
 )
 
-/** Registers the schemas of the routes on a server of their own, which the library describes. */
+/** Registers the schemas of the routes on a separate server, which the library describes. */
 async function describeRoutes(routes: readonly RouteOptions[], openapi: OpenApi) {
   const { default: swagger } = await import('@fastify/swagger')
   const app = fastify({ exposeHeadRoutes: false })
@@ -65,7 +65,7 @@ async function describeRoutes(routes: readonly RouteOptions[], openapi: OpenApi)
   return document
 }
 
-/** The library says that every body is required. A schema that takes an absent body says otherwise, or the route does. */
+/** Marks a body as optional if its schema or route says so. The library marks every body as required. */
 function markOptionalBody({ paths = {} }: { paths?: object }, { method, url, schema }: RouteOptions): void {
   const body: unknown = schema?.body
   if (!(body instanceof z.ZodType)) return
@@ -85,7 +85,7 @@ function isObject(value: unknown): value is object {
   return typeof value === 'object' && value !== null
 }
 
-/** The library lists each named schema twice, for input and output. Removes the schemas that no route uses. */
+/** Removes the schemas that no route uses. The library lists each named schema twice, for input and for output. */
 function removeUnusedSchemas(document: Documented): Documented {
   const schemas: Record<string, unknown> = ('components' in document && document.components?.schemas) || {}
   const used = new Set<string>()
@@ -103,7 +103,7 @@ function removeUnusedSchemas(document: Documented): Documented {
 
 declare module 'fastify' {
   interface FastifySchema {
-    /** Whether requests need a body, where its schema does not say so: a handler may choose the error of an absent body. */
+    /** Whether requests must have a body, if a handler chooses the error of an absent body instead of the schema. */
     bodyRequired?: boolean
   }
   interface FastifyInstance {

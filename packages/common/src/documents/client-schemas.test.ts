@@ -4,7 +4,7 @@ import inventory from '../../../../docs/openapi/inventory.json' with { type: 'js
 import payments from '../../../../docs/openapi/payments.json' with { type: 'json' }
 import { writeForClients } from './client-schemas.ts'
 
-/** A document with one operation whose JSON body has a schema, after it was written for clients. */
+/** Returns a document with one operation whose JSON body has the schema. The document has already been rewritten for clients. */
 function documentOf(schema: object, schemas: object = {}) {
   const body = { content: { 'application/json': { schema } } }
   const document = {
@@ -197,7 +197,7 @@ describe('writeForClients', () => {
   })
 })
 
-/** The schemas of a value, with their paths. Values of examples count too, where they look like a schema. */
+/** Lists the paths, types and formats of all schemas in a value, including examples that look like a schema. */
 function listTypes(value: unknown, path: string): readonly (readonly [string, unknown, unknown])[] {
   if (typeof value !== 'object' || value === null) return []
   const own = 'type' in value ? [[path, value.type, 'format' in value ? value.format : undefined] as const] : []

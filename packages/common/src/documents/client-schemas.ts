@@ -1,10 +1,9 @@
 /**
- * Writes the schemas of an OpenAPI document so that generators of clients in typed languages read them: an integer states its
- * width, a value its type, and an object or a union within another one has a name of its own, by which the owner refers to it.
- * Rules that no type can say stand below an `if` that always holds. Without these, generators cut integers to 32 bits, give two
- * schemas one name, leave an operation out, or write a client that no compiler takes.
+ * Rewrites the schemas of an OpenAPI document for client generators of typed languages. An integer states its width, a listed
+ * value its type, and a nested object or union gets a name. Rules that no type can express move below an `if` that always holds.
+ * Otherwise generators truncate integers to 32 bits, reuse names, omit operations, or generate clients that do not compile.
  * @param document is changed
- * @throws Error when two different schemas would have the same name
+ * @throws Error if two different schemas would have the same name
  */
 export function writeForClients(document: object): void {
   const components = asPart(Reflect.get(document, 'components'))
@@ -40,10 +39,10 @@ export function writeForClients(document: object): void {
   stateWidths(document)
 }
 
-/** Keeps a schema under a name. */
+/** Stores a schema under a name, and returns the name. */
 type AddSchema = (name: string, schema: DocumentPart) => string
 
-/** Names the schemas of a body by its media type: JSON by the name alone, others by the last word of their type too. */
+/** Names the schemas of a body. The names of other media types than JSON have a suffix. */
 function nameContent(owner: unknown, name: string, add: AddSchema): void {
   for (const [mediaType, value] of Object.entries(asPart(asPart(owner).content))) {
     const content = asPart(value)
@@ -57,7 +56,7 @@ const MEDIA_NAMES: Readonly<Record<string, string>> = {
   'multipart/form-data': 'Parts',
 }
 
-/** A reference to a schema that needs a name, and any other schema as it is, with described members. */
+/** Returns a reference to the schema if the schema needs a name. Otherwise returns the schema with described members. */
 function toReference(schema: DocumentPart, name: string, add: AddSchema): DocumentPart {
   const { type, ...rest } = schema
   const types = listOf(type)
@@ -69,13 +68,13 @@ function toReference(schema: DocumentPart, name: string, add: AddSchema): Docume
   return isNamed(described) ? { $ref: `#/components/schemas/${add(name, described)}` } : described
 }
 
-/** An object with members, or a union of more than a value or null. */
+/** Returns whether a schema is an object with members, or a union of more than one value and `null`. */
 function isNamed({ properties, anyOf, oneOf }: DocumentPart): boolean {
   const union = [...listOf(anyOf), ...listOf(oneOf)].filter((each) => asPart(each).type !== 'null')
   return isPart(properties) || union.length > 1
 }
 
-/** Describes what stands in a schema: its members, items and alternatives. */
+/** Describes the nested schemas of a schema: its members, items and alternatives. */
 function describeMembers(schema: DocumentPart, name: string, add: AddSchema): DocumentPart {
   const { anyOf, oneOf, properties, items, additionalProperties, not, ...rest } = schema
   const union = (list: unknown): readonly unknown[] => {
@@ -93,7 +92,7 @@ function describeMembers(schema: DocumentPart, name: string, add: AddSchema): Do
   }
   const choices = [...listOf(anyOf), ...listOf(oneOf)].map(asPart)
   if (choices.length > 0 && (isPart(properties) || isPlain(choices))) {
-    // Alternatives beside members say which members go together. Generators would take them for a union without the members.
+    // Here alternatives say which members belong together. Generators would omit the members, so hide the alternatives.
     return hideRule(stateType({ ...commonType(choices), ...own }), {
       ...alternatives,
       ...(not !== undefined && { not }),
@@ -111,7 +110,7 @@ function describeProperties(properties: DocumentPart, name: string, add: AddSche
   return Object.fromEntries(described)
 }
 
-/** A member that is null alone has no type, and one that is a single boolean is a boolean: generators have no such types. */
+/** Rewrites a member that is always `null` or the same boolean, because generators have no such types. */
 function describeMember(schema: DocumentPart, name: string, add: AddSchema): DocumentPart {
   const { type, enum: values, const: value, ...rest } = stateType(schema)
   if (type === 'null') return hideRule(rest, { type })
@@ -120,13 +119,13 @@ function describeMember(schema: DocumentPart, name: string, add: AddSchema): Doc
   return hideRule({ type, ...rest }, value === undefined ? { enum: values } : { const: value })
 }
 
-/** Whether a union is of several values without members. Of such a union, each generator makes something else, or fails. */
+/** Whether a union consists of several values that are not objects. Generators handle it differently, or fail. */
 function isPlain(choices: readonly DocumentPart[]): boolean {
   const values = choices.filter(({ type }) => type !== 'null')
   return values.length > 1 && values.every((each) => each.$ref === undefined && !isNamed(each))
 }
 
-/** The type that all alternatives have, with null where it is one of them. */
+/** Returns the type that all alternatives share, plus `null` if `null` is one of the alternatives. */
 function commonType(choices: readonly DocumentPart[]): DocumentPart {
   const types = [...new Set(choices.map((each) => stateType(each).type))]
   if (types.some((type) => typeof type !== 'string')) return {}
@@ -135,7 +134,7 @@ function commonType(choices: readonly DocumentPart[]): DocumentPart {
   return type === undefined || others.length > 0 ? {} : { type: isNullable ? [type, 'null'] : type }
 }
 
-/** An object with members whose other members have a type: as a parameter, generators take it for a map. */
+/** Hides the type of additional members of an object. For a parameter, generators would otherwise treat the object as a map. */
 function hideOthers(schema: DocumentPart): DocumentPart {
   const { additionalProperties, ...rest } = schema
   if (!isPart(schema.properties) || !isPart(additionalProperties)) return schema
@@ -143,7 +142,7 @@ function hideOthers(schema: DocumentPart): DocumentPart {
   return hideRule(rest, { properties, additionalProperties })
 }
 
-/** A schema with a rule that generators leave out. To a validator, it always holds. */
+/** Adds a rule to a schema in a form that generators ignore. For a validator, the rule always applies. */
 function hideRule({ if: condition, then, else: otherwise, ...schema }: DocumentPart, rule: DocumentPart): DocumentPart {
   // biome-ignore lint/suspicious/noThenProperty: it is a keyword of JSON Schema
   const own = { ...(condition !== undefined && { if: condition, then: then ?? {}, else: otherwise ?? {} }) }
@@ -151,12 +150,12 @@ function hideRule({ if: condition, then, else: otherwise, ...schema }: DocumentP
   return { ...schema, if: {}, then: { ...rule, ...own } }
 }
 
-/** Members of a document whose members have names of others, such as those of a schema or an answer. */
+/** Members of a document that are maps. The keys of a map are arbitrary names, such as the names of properties. */
 const MAPS: ReadonlySet<string> = new Set(['properties', 'schemas', 'responses', 'headers'])
-/** Members of a document that are values, and no schemas. */
+/** Members of a document that contain values instead of schemas. */
 const VALUES: ReadonlySet<string> = new Set(['default', 'enum', 'const', 'example', 'examples'])
 
-/** States the width of each integer in a part of a document: of its paths, headers, messages to others and named schemas. */
+/** States the width of each integer in a part of a document: in paths, headers, webhooks and named schemas. */
 function stateWidths(part: unknown, name = ''): void {
   for (const item of listOf(part)) stateWidths(item)
   if (!isPart(part)) return
@@ -170,7 +169,7 @@ function stateWidths(part: unknown, name = ''): void {
     if (MAPS.has(name) || !VALUES.has(member)) stateWidths(value, member)
 }
 
-/** States the type of listed values, and that an object without members may have any. */
+/** States the type of listed values. Also states that an object without described members may have any members. */
 function stateType(schema: DocumentPart): DocumentPart {
   const { type, enum: values, const: value } = schema
   if (type === 'object' && schema.properties === undefined) return { additionalProperties: {}, ...schema }
@@ -186,7 +185,7 @@ function typeOf(value: unknown): string {
   return Number.isInteger(value) ? 'integer' : typeof value
 }
 
-/** A value of several types has none, because generators know no list of types but with null. */
+/** Hides a list of types. Generators support such a list only for one type and `null`. */
 function hideTypes(schema: DocumentPart): DocumentPart {
   const { type, description, default: otherwise, ...limits } = schema
   if (!Array.isArray(type) || type.filter((each) => each !== 'null').length < 2) return schema
@@ -204,9 +203,9 @@ function capitalize(name: string): string {
 export type DocumentPart = Record<string, unknown>
 
 export interface DocumentedOperation {
-  /** In upper case. */
+  /** The method in upper case. */
   readonly method: string
-  /** With parameters in braces: `/merchants/{merchantId}`. */
+  /** The path with parameters in braces, such as `/merchants/{merchantId}`. */
   readonly path: string
   readonly operationId: string
   readonly tags: readonly string[]
@@ -214,13 +213,13 @@ export interface DocumentedOperation {
 
 export interface OperationPart {
   readonly operation: DocumentedOperation
-  /** The operation itself, which the caller may change. */
+  /** The operation in the document. The caller may change it. */
   readonly part: DocumentPart
 }
 
 const METHODS: ReadonlySet<string> = new Set(['get', 'put', 'post', 'delete', 'patch', 'head', 'options', 'trace'])
 
-/** The operations of a document, in its order. */
+/** Returns the operations of a document, in their order. */
 export function listOperations(document: object): readonly OperationPart[] {
   return Object.entries(asPart(Reflect.get(document, 'paths'))).flatMap(([path, item]) =>
     Object.entries(asPart(item))
@@ -237,17 +236,17 @@ export function listOperations(document: object): readonly OperationPart[] {
   )
 }
 
-/** A value as an object that may be changed; an empty one for anything else. */
+/** Returns a value as an object that may be changed, or an empty object if it is not an object. */
 export function asPart(value: unknown): DocumentPart {
   return isPart(value) ? value : {}
 }
 
-/** Whether a value is an object, and no list. */
+/** Returns whether a value is an object and not a list. */
 export function isPart(value: unknown): value is DocumentPart {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** A value as a list; an empty one for anything else. */
+/** Returns a value as a list, or an empty list if it is not a list. */
 export function listOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : []
 }

@@ -13,7 +13,7 @@ import {
 
 export type Json = Readonly<Record<string, unknown>>
 
-/** A header of requests or answers. `required`: no request may lack it, or every answer has it. */
+/** A header of requests or answers. `required` means that every request must have it, or that every answer has it. */
 export interface HeaderNote {
   readonly description: string
   readonly schema: Json
@@ -21,7 +21,7 @@ export interface HeaderNote {
   readonly example?: unknown
 }
 
-/** The examples of an operation: a request, and the answers by their status. */
+/** The examples of an operation: a request, and its answers by status. */
 export interface OperationExample {
   readonly summary?: string
   readonly request?: { readonly body?: unknown; readonly mediaType?: string }
@@ -31,26 +31,26 @@ export interface OperationExample {
 export interface DocumentNotes {
   readonly servers: readonly { readonly url: string; readonly description: string }[]
   readonly tags: readonly { readonly name: string; readonly description: string }[]
-  /** The requests that the service sends to servers of others, by name (OpenAPI 3.1, `webhooks`). */
+  /** The requests that the service sends to other servers, by name (OpenAPI 3.1, `webhooks`). */
   readonly webhooks?: Json
-  /** The descriptions of parameters in paths and queries, by name, where the schema of the route does not say it. */
+  /** The descriptions of path and query parameters by name, for parameters that the route schema does not describe. */
   readonly parameters?: Readonly<Record<string, string>>
   readonly requestHeaders?: (operation: DocumentedOperation) => Readonly<Record<string, HeaderNote>>
   readonly answerHeaders?: (operation: DocumentedOperation, status: string) => Readonly<Record<string, HeaderNote>>
   readonly examples?: Readonly<Record<string, Readonly<Record<string, OperationExample>>>>
 }
 
-/** Without `type` and one of these, a schema takes null already. */
+/** A schema without `type` and without any of these keywords already accepts `null`. */
 const RESTRICTING = ['$ref', 'oneOf', 'allOf', 'enum', 'const', 'not']
 const LICENSE = { name: 'MIT', identifier: 'MIT' }
 const JSON_TYPE = 'application/json'
 
 /**
- * Adds what schemas of routes do not say to an OpenAPI document: servers, tags, license, webhooks, headers, descriptions and
+ * Adds what route schemas do not contain to an OpenAPI document: servers, tags, license, webhooks, headers, descriptions and
  * examples.
  * @returns a new document
- * @throws Error when two operations have the same id, an operation has none, or an example belongs to no operation, a header has
- * two descriptions, or a parameter has none
+ * @throws Error if an operation has no id or shares its id with another, if an example belongs to no operation, if a header has
+ * two descriptions, or if a parameter has none
  */
 export function completeDocument<Document extends object>(document: Document, notes: DocumentNotes): Document {
   const { servers, tags, webhooks } = notes
@@ -88,7 +88,7 @@ function requireIds(operations: readonly OperationPart[], { tags, examples = {} 
   if (other !== undefined) throw new Error(`${other.method} ${other.path} has no tag of the document`)
 }
 
-/** Describes the parameters of a route. The id of an object in a path is called after the object, as `merchantId` is. */
+/** Describes the parameters of a route. A path parameter such as `merchantId` gets the description "The id of the merchant". */
 function describeParameters(
   { method, path }: DocumentedOperation,
   part: DocumentPart,
@@ -109,7 +109,7 @@ function addHeaders(operation: DocumentedOperation, part: DocumentPart, notes: D
   if (added.length > 0) part.parameters = [...listOf(part.parameters), ...added]
 }
 
-/** Each header stands once in the document, and answers refer to it by its name. */
+/** Adds each header once to the document. Answers refer to it by name. */
 function addAnswerHeaders(
   operation: DocumentedOperation,
   part: DocumentPart,
@@ -146,7 +146,7 @@ function addExamples(part: DocumentPart, examples: Readonly<Record<string, Opera
   }
 }
 
-/** Lets operations refer to the answer with an error that most of them have, by its status. Other answers stay where they are. */
+/** Shares the most common error answer of each status among the operations. Other answers stay in their operations. */
 function shareErrors(operations: readonly OperationPart[]): Json {
   const all = operations.map(({ part }) => asPart(part.responses))
   const errors = all.flatMap((responses) => Object.keys(responses)).filter((status) => status >= '400')
@@ -161,7 +161,7 @@ function shareErrors(operations: readonly OperationPart[]): Json {
   return Object.fromEntries(shared)
 }
 
-/** Says of each member of a JSON body that is not required that it may be null, for services where null counts as absent. */
+/** Marks each optional member of a JSON body as nullable, for services where `null` counts as absent. */
 export function allowNull<Document extends object>(document: Document): Document {
   const copy = structuredClone(document)
   for (const { part } of listOperations(copy)) {
@@ -177,9 +177,7 @@ export function allowNull<Document extends object>(document: Document): Document
   return copy
 }
 
-/**
- * The members that a schema needs, in each of its alternatives too. An alternative that describes a member itself says enough.
- */
+/** Returns the members that a schema requires, also in its alternatives. Skips a member that an alternative describes itself. */
 function namesNeeded({ required, anyOf, oneOf }: DocumentPart): readonly unknown[] {
   const alternatives = [...listOf(anyOf), ...listOf(oneOf)].map(asPart).flatMap((each) => {
     const described = asPart(each.properties)

@@ -9,7 +9,7 @@ import { chooseEncoding } from './shared-asset.ts'
 const SCRIPT = '/docs/js/scalar.js'
 const document = { openapi: '3.1.0', info: { title: 'Example' } }
 const app = fastify({ routerOptions: { ignoreTrailingSlash: true } })
-/** The last payload of an answer. */
+/** The payload of the last answer. */
 let sent: unknown
 app.addHook('onSend', async (_request, _reply, payload) => {
   sent = payload
@@ -31,7 +31,7 @@ interface Button {
   onclick?: () => void
 }
 
-/** Runs the script of the page until the document has arrived or has not. */
+/** Runs the script of the page until the document has arrived or failed. */
 async function openPage(fetch: (url: string) => Promise<Response>, { hasLibrary = true } = {}) {
   const { payload } = await get('/docs/')
   const started: unknown[] = []
@@ -151,7 +151,7 @@ describe('GET /docs', () => {
     expect(payload).toContain('<title>Example API</title>')
     expect(payload).toContain('<link rel="icon" href="data:image/svg+xml,')
     expect(payload).toContain('<a href="../">← Example</a>')
-    // The document is made while the browser loads the script.
+    // The browser already fetches the document while it loads the script.
     expect(payload).toContain('<link rel="preload" href="/openapi.json" as="fetch" crossorigin>')
     expect(payload).toContain('<p class="loading" role="status">Loading the API document …</p>')
     expect(payload).toMatch(/<script src="js\/scalar\.js\?v=\d+\.\d+\.\d+">/)

@@ -8,13 +8,13 @@ import { escapeHtml } from './html.ts'
 import { DARK_COLOURS, LIGHT_COLOURS, PAGE_ICON } from './page-style.ts'
 import { type Encoding, pack, type ServeAsset, sharedAsset } from './shared-asset.ts'
 
-/** The path of the page about the API. Its script is below it. */
+/** The path of the page about the API. The page's script is below this path. */
 export const DOCS_PATH = '/docs'
 const PAGE_PATH = `${DOCS_PATH}/`
 const SCRIPT_PATH = `${DOCS_PATH}/js/scalar.js`
-/** The page and the document change with a release: clients revalidate them each time. */
+/** The page and the document change with each release, so clients must revalidate them each time. */
 const ASK_EACH_TIME = 'no-cache'
-/** The URL of the script names the release of the library, so the script behind it never changes. */
+/** The URL of the script contains the version of the library, so its content never changes. */
 const KEEP_FOREVER = 'public, max-age=31536000, immutable'
 
 /** The handlers that a service registers at `/openapi.json`, `/docs` and `/docs/js/scalar.js`. */
@@ -25,15 +25,14 @@ export interface DocumentPages {
 }
 
 /**
- * Makes the handlers of the API document and of the page about it. A trailing slash must reach the handler of `/docs` too.
+ * Creates the handlers of the API document and of its page. The route of `/docs` must also accept a trailing slash.
  * @param title the name of the API
- * @param read the text of the OpenAPI document. Called once
+ * @param read returns the text of the OpenAPI document; called once
  */
 export function createDocumentPages(title: string, read: () => Promise<Buffer>): DocumentPages {
   return { document: documentAsset(read), page: pageWithRedirect(title), script: scriptAsset() }
 }
 
-/** Serves the API document at `/openapi.json`. */
 function documentAsset(read: () => Promise<Buffer>): ServeAsset {
   const json = runOnce(read)
   return sharedAsset({
@@ -43,7 +42,7 @@ function documentAsset(read: () => Promise<Buffer>): ServeAsset {
   })
 }
 
-/** Serves the page at `/docs/`, and redirects `/docs` there, because the page names its script by a relative URL. */
+/** Serves the page at `/docs/`, and redirects `/docs` to it, because the page's script has a relative URL. */
 function pageWithRedirect(title: string): ServeAsset {
   const servePage = pageAsset(title)
   return async (request, reply) => (isPage(request.url) ? servePage(request, reply) : reply.redirect(PAGE_PATH, 301))
@@ -73,7 +72,7 @@ function pageAsset(title: string): ServeAsset {
 
 const Package = z.object({ version: z.string() })
 
-/** The release of the library that shows documents. Nothing of the library is loaded. */
+/** Returns the version of the library that shows the document, without loading the library. */
 async function readLibraryVersion(): Promise<string> {
   const file = new URL('../package.json', import.meta.resolve('@scalar/fastify-api-reference'))
   return Package.parse(JSON.parse(await readFile(file, 'utf8'))).version
@@ -83,7 +82,7 @@ function isPage(url: string): boolean {
   return url.split('?', 1)[0]?.endsWith('/') === true
 }
 
-/** Reads the OpenAPI document of a service. Programs get it without the indentation that people read. */
+/** Reads the OpenAPI document of a service, and removes its indentation. */
 export async function readApiDocument(file: URL): Promise<Buffer> {
   return Buffer.from(JSON.stringify(JSON.parse(await readFile(file, 'utf8'))))
 }
@@ -91,14 +90,14 @@ export async function readApiDocument(file: URL): Promise<Buffer> {
 const PROGRAM_MS = 30_000
 const OUTPUT_BYTES_MAX = 16 * 1024 * 1024
 
-/** The script of the library, from a process that loads it. */
+/** Returns the script of the library. A separate process loads it. */
 async function loadScript(encoding: Encoding): Promise<Buffer> {
   const { execFile } = await import('node:child_process')
   const cache = getCompileCacheDir()
   const program = join(import.meta.dirname, 'print-page-script.ts')
   const { stdout } = await promisify(execFile)(process.execPath, [program, encoding], {
     encoding: 'buffer',
-    // The library does not need the settings of the service, which include secrets.
+    // Do not pass on the settings of the service, because they include secrets and the library does not need them.
     env: cache === undefined ? {} : { NODE_COMPILE_CACHE: cache },
     maxBuffer: OUTPUT_BYTES_MAX,
     timeout: PROGRAM_MS,
@@ -106,7 +105,7 @@ async function loadScript(encoding: Encoding): Promise<Buffer> {
   return stdout
 }
 
-/** Runs the work once for all callers, and again after it has failed. */
+/** Runs the work once for all callers. Runs it again only if it has failed. */
 function runOnce<T>(work: () => Promise<T>): () => Promise<T> {
   let result: Promise<T> | undefined
   return () => {
@@ -122,7 +121,7 @@ function runOnce<T>(work: () => Promise<T>): () => Promise<T> {
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** Undefined while clients may not read the API document. */
+    /** `undefined` if clients may not read the API document. */
     readonly documentPages: DocumentPages | undefined
   }
 }
@@ -134,28 +133,28 @@ interface DocumentPage {
 
 interface DocumentPageOptions {
   readonly title: string
-  /** The URL of the script of the library, relative to the page. */
+  /** The URL of the library's script, relative to the page. */
   readonly script: string
   readonly document: string
 }
 
 const CONFIGURATION = {
-  // Fonts, telemetry, the client, the developer tools, the agent and MCP of the library would call foreign hosts.
+  // These features of the library would call foreign hosts: fonts, telemetry, the client, the developer tools, the agent and MCP.
   withDefaultFonts: false,
   telemetry: false,
   hideClientButton: true,
   showDeveloperTools: 'never',
   agent: { disabled: true },
   mcp: { disabled: true },
-  // API keys and tokens that a reader types stay in memory. The storage of a browser would keep them for the next user of the
-  // browser.
+  // API keys and tokens that a reader types stay only in memory. In browser storage, the next user of the browser could read
+  // them.
   persistAuth: false,
   operationTitleSource: 'summary',
 }
 
 /**
- * The colours of the library have a contrast of 3 to 4.4 in many places. These have 4.5 or more on all of its backgrounds. The
- * library chooses light or dark by a class.
+ * The colours of the library have a contrast of only 3 to 4.4 in many places. These colours have 4.5 or more on all backgrounds
+ * of the library. The library selects light or dark mode by a class.
  */
 const COLOURS = `
 .light-mode.light-mode {
@@ -174,7 +173,7 @@ const COLOURS = `
   --scalar-button-1: ${DARK_COLOURS.accent}; --scalar-button-1-hover: ${DARK_COLOURS.text}; --scalar-button-1-color: ${DARK_COLOURS.page};
 }`
 
-/** The library leaves room for the bar above it by a variable. A button of it reaches two pixels beyond a window of 320. */
+/** Reserves space for the bar above. In a window of 320 pixels, a button of the library is two pixels too wide. */
 const FRAME = `
 :root { --scalar-custom-header-height: 2.5rem; }
 #app { overflow-x: clip; }
@@ -187,7 +186,7 @@ body { margin: 0; color: var(--scalar-color-1); background: var(--scalar-backgro
 .loading button { padding: .25rem .75rem; cursor: pointer; }
 #app:not(:empty) ~ .loading { display: none; }`
 
-/** The library says "Required" of credentials that many operations do without, and names languages, not client libraries. */
+/** The library shows "Required" for credentials that are often optional, and languages instead of client libraries. */
 const INTRODUCTION = `
 .introduction-section.introduction-section.introduction-section { padding-top: 2.5rem; }
 .introduction-section .badge { margin-bottom: .5rem; }
@@ -196,7 +195,7 @@ const INTRODUCTION = `
 .scalar-reference-intro-auth [data-testid="auth-indicator"], .scalar-reference-intro-auth .required { display: none; }
 .scalar-reference-intro-clients, .ascii-art.ascii-art.ascii-art > * { display: none; }`
 
-/** The library fills the place of an answer with a drawing of letters, and cuts answers and their tabs in narrow windows. */
+/** The library fills an empty answer with ASCII art, and cuts off answers and their tabs in narrow windows. */
 const ANSWERS = `
 .ascii-art.ascii-art::before { content: 'Send the request to see its answer.'; font: 1rem/1.5 system-ui, sans-serif; text-transform: none; }
 .response-card.response-card .tab-list { flex-wrap: wrap; }
@@ -204,7 +203,7 @@ const ANSWERS = `
 .response-card.response-card .scalar-card-header-title { flex: 1 0 auto; max-width: 100%; }
 .response-card.response-card pre, .response-card.response-card pre * { white-space: pre-wrap; overflow-wrap: anywhere; }`
 
-/** The library frames an operation that a link leads to, and breaks a long line of a request below the number of the line. */
+/** The library frames an operation that a link leads to, and breaks long request lines below their numbers. */
 const SAMPLES = `
 section[tabindex="-1"]:focus { outline: none; }
 .scalar-app .code-snippet pre.m-0 { width: auto; }
@@ -214,8 +213,8 @@ section[tabindex="-1"]:focus { outline: none; }
 .scalar-app .code-snippet .line::before { text-indent: 0; }`
 
 /**
- * The dialog for requests covers the URL with a button that lists all operations again. A long body pushes "Send" out of the
- * dialog, and long URLs and titles fade out.
+ * In the request dialog, a button that lists all operations covers the URL. A long body pushes "Send" out of the dialog, and long
+ * URLs and titles fade out.
  */
 const DIALOG = `
 .scalar-client .scalar-sidebar-toggle { display: none; }
@@ -227,13 +226,13 @@ const DIALOG = `
 .scalar-client .scroll-timeline-x :is(.scalar-button, [data-testid="code-input-disabled"]) { padding: 0; border: 0; }
 .scalar-client .context-bar-group:not(:hover, :focus-within) [class].fade-request-section-content { background: none; }`
 
-/** The library cuts paths, the names of properties and what an answer means where they do not fit on a line. */
+/** The library cuts off paths, property names and answer descriptions that do not fit on a line. */
 const LONG_NAMES = `
 .t-doc__header header > span { overflow: hidden; text-overflow: ellipsis; }
 .scalar-app :is(.markdown-summary, .property-collapsed-preview, .scalar-card-header-title, .endpoint-path)[class][class] {
   --markdown-clamp: none; overflow: visible; white-space: normal; overflow-wrap: anywhere; }`
 
-/** In a narrow window the library has a bar of its own, and only that one stays. */
+/** In a narrow window the library shows its own bar, so the bar of this page does not stay at the top. */
 const NARROW = `
 @media (max-width: 63.99rem) { :root { --scalar-custom-header-height: 0rem; } .back { position: static; }
   .scalar-client section[aria-label="Response"] { min-height: 100%; }
@@ -243,36 +242,36 @@ const NARROW = `
 const STYLE = [COLOURS, FRAME, INTRODUCTION, ANSWERS, SAMPLES, DIALOG, LONG_NAMES, NARROW].join('')
 
 /**
- * Repairs of elements of the library: the accessibility checker axe finds something wrong in some, and others mislead readers.
- * The library has no settings for them. Each repair is a selector, an attribute, and the value that the attribute gets. Null
- * removes the attribute.
+ * Repairs of elements of the library. The accessibility checker axe reports some of them, and others mislead readers. The library
+ * has no settings for them. Each repair is a selector, an attribute, and the new value of the attribute. `null` removes the
+ * attribute.
  */
 const MENDED: readonly (readonly [string, string, string | null])[] = [
-  // A screen reader would call these buttons, which show only a picture, nothing but "button".
+  // Without a label, a screen reader would announce these buttons only as "button", because they show only an icon.
   ['button[class*="copy-button"]', 'aria-label', 'Copy'],
-  // A person who controls a browser by voice says the text of a button, which its name must contain.
+  // Voice control selects a button by its visible text, so the accessible name must contain this text.
   ['button.show-more[aria-label]', 'aria-label', null],
   ['button[data-testid^="response-variant-pic"][aria-label]', 'aria-label', null],
   ['button[role="none"]', 'role', null],
-  // The library makes each sample answer a landmark, all with one name. The list of landmarks that a screen reader offers would
-  // consist of them, and `main` would be hard to find.
+  // The library makes each sample answer a landmark with the same name. They would fill the landmark list of a screen reader, and
+  // `main` would be hard to find.
   ['.response-card[role="region"]', 'role', 'group'],
   ['main ~ main, main main', 'role', 'group'],
-  // The page behind the dialog of a request would be a second `main`, in which a screen reader could get lost.
+  // The page behind the request dialog would be a second `main`, and a screen reader could get lost in it.
   ['body:has(.scalar-client--open) .references-rendered', 'inert', ''],
   ['body:not(:has(.scalar-client--open)) .references-rendered[inert]', 'inert', null],
   ['[role="dialog"] > section[aria-label^="Notifications"]', 'aria-label', 'Notifications of the request'],
-  // With the role `alert`, a screen reader would read the button aloud when it appears. Only messages should interrupt.
+  // With the role `alert`, a screen reader would interrupt the reader when the button appears.
   ['button[role="alert"]', 'role', null],
-  // The keyboard can scroll only what takes the focus.
+  // The keyboard can scroll only elements that can have the focus.
   ['ul.endpoints', 'tabindex', '0'],
-  // Fields whose only label is the text beside them, which a screen reader does not read with them.
+  // The only label of these fields is the text next to them. A screen reader does not read it as a label.
   ['.code-input-lite__editor:not([aria-label]):not([aria-labelledby])', 'aria-label', 'Value'],
   ['.cm-content:not([aria-label]):not([aria-labelledby])', 'aria-label', 'Value'],
   ['.scalar-client .cm-scroller', 'tabindex', '0'],
-  // ARIA requires `aria-expanded` of a combobox, and the library leaves it out.
+  // ARIA requires `aria-expanded` on a combobox, and the library omits it.
   ['[role="combobox"]:not([aria-expanded])', 'aria-expanded', 'false'],
-  // The library suggests a user name where an API may have none.
+  // The library suggests a user name, but an API may have no user names.
   ['[data-placeholder="janedoe"]', 'data-placeholder', 'as described above'],
 ]
 
@@ -291,9 +290,9 @@ new MutationObserver(mend).observe(document.body, { childList: true, subtree: tr
 `
 
 /**
- * Reads the document before the library does: the library would say of an error only that a document "api-1" could not be loaded.
- * A script that has not arrived is asked for by loading the page again. In a narrow window an answer is below the request, out
- * of sight.
+ * Fetches the document before the library does. On an error, the library would only say that a document "api-1" could not be
+ * loaded. If the script is missing, its retry reloads the page. In a narrow window, the answer is below the request and out of
+ * sight, so the page scrolls to it.
  */
 const START = `
 const waiting = document.querySelector('.loading')
@@ -319,7 +318,7 @@ document.addEventListener('click', ({ target }) => {
 show()
 `
 
-/** Makes the page that shows an API document in a browser. */
+/** Creates the page that shows an API document in a browser. */
 function renderDocumentPage({ title, script, document: url }: DocumentPageOptions): DocumentPage {
   const start = `const url = ${inScript(url)}, configuration = ${inScript(CONFIGURATION)}\n${START}${MEND}`
   const html = `<!doctype html>
@@ -346,8 +345,8 @@ function renderDocumentPage({ title, script, document: url }: DocumentPageOption
 }
 
 /**
- * The policy that lets the page run its own script and one inline script, by its digest, and call only this host. The library
- * inserts style elements, so inline styles are allowed.
+ * Returns the policy that lets the page run its own script and one inline script, which is identified by its hash. The page may
+ * call only this host. Inline styles are allowed, because the library inserts style elements.
  */
 function contentSecurityPolicy(inlineScript: string): string {
   return [
@@ -363,7 +362,7 @@ function contentSecurityPolicy(inlineScript: string): string {
   ].join('; ')
 }
 
-/** JSON that cannot end the script around it. */
+/** Returns JSON that cannot end the script element around it. */
 function inScript(value: unknown): string {
   return JSON.stringify(value).replaceAll('<', '\\u003c')
 }

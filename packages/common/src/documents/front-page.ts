@@ -5,27 +5,27 @@ import { PAGE_ICON, PAGE_STYLE, renderTitle } from './page-style.ts'
 
 export interface FrontPage {
   readonly title: string
-  /** One sentence. What stands between backticks is shown as code, here and in `about` of each link. */
+  /** One sentence. Text between backticks is shown as code, both here and in `about` of each link. */
   readonly about: string
   readonly groups: readonly LinkGroup[]
-  /** The page that a link above the heading leads back to. */
+  /** The page to which a link above the heading leads back. */
   readonly back?: { readonly label: string; readonly href: string }
-  /** HTML between the sentence and the links, and below the links. Its author escapes what comes from outside. */
+  /** HTML between the sentence and the links (`before`) and below the links (`after`). The caller escapes foreign values. */
   readonly before?: string
   readonly after?: string
-  /** A script of the page, and style that only this page needs. */
+  /** The script of the page, and CSS that only this page needs. */
   readonly script?: string
   readonly style?: string
 }
 
-/** Links with a heading, shown as one list. Where labels are long, what they are about stands below them. */
+/** Links with a heading, shown as one list. If labels are long, their descriptions are shown below them. */
 export interface LinkGroup {
   readonly heading: string
   readonly hasLongLabels?: boolean
   readonly links: readonly PageLink[]
 }
 
-/** A link, or without `href` a text such as the path of a file. `more` are links to its parts, in one line below. */
+/** A link. Without `href`, a text such as the path of a file. `more` contains links to its parts, shown in one line below. */
 export interface PageLink {
   readonly label: string
   readonly href?: string
@@ -42,7 +42,7 @@ export interface ServicePage extends Pick<FrontPage, 'title' | 'about'> {
   readonly readme: string
 }
 
-/** The front page of a service: its API, its state, its README. */
+/** Renders the front page of a service, with links to its API and state, and the path of its README. */
 export function renderServicePage({ title, about, readme }: ServicePage): RenderedPage {
   const api = [
     { label: 'API', href: '/docs', about: 'Every endpoint, to read and to try.' },
@@ -63,7 +63,7 @@ export function renderServicePage({ title, about, readme }: ServicePage): Render
   })
 }
 
-/** The HTML and the headers of the page `Not found`. @param about a sentence about the start page, to which a button leads */
+/** Renders the page `Not found`. @param about a sentence about the start page, to which a button leads */
 export function renderNotFound(about: string): RenderedPage {
   const main = `${renderTitle('Not found')}<p>This address has no page. ${escapeHtml(about)}</p>
 <p class="actions"><a class="button" href="/">Start page</a></p>`
@@ -81,7 +81,6 @@ ${before}${groups.map(renderGroup).join('')}${after}`
 interface PageParts {
   readonly title: string
   readonly bodyClass?: string
-  /** HTML. */
   readonly main: string
   readonly style: string
   readonly script?: string | undefined
@@ -115,8 +114,8 @@ function renderPage({ title, bodyClass, main, style, script }: PageParts): Rende
 }
 
 /**
- * Whether a client is a browser that asks for a page, by its `Accept`. Clients of an API ask for JSON, for anything, or say
- * nothing.
+ * Returns whether a client prefers an HTML page, according to its `Accept` header. Only browsers do. API clients accept JSON or
+ * anything, or send no `Accept` header.
  */
 export function wantsPage(accept: string | undefined): boolean {
   return new Negotiator({ headers: { accept: (accept ?? '').toLowerCase() } }).mediaTypes().includes('text/html')
@@ -126,7 +125,7 @@ function renderGroup({ heading, hasLongLabels, links }: LinkGroup): string {
   return `<section><h2>${escapeHtml(heading)}</h2><ul${hasLongLabels ? ' class="long"' : ''}>${links.map(renderLink).join('')}</ul></section>\n`
 }
 
-/** A click anywhere in a row follows its link, except on the links of its last line. */
+/** Renders a link as a row. A click anywhere in the row follows the link, except on the links of the last line. */
 function renderLink({ label, href, about, more = [] }: PageLink): string {
   const name =
     href === undefined ? `<code>${renderPath(label)}</code>` : `<a href="${escapeHtml(href)}">${escapeHtml(label)}</a>`
@@ -135,12 +134,12 @@ function renderLink({ label, href, about, more = [] }: PageLink): string {
   return `<li>${name}<span>${renderText(about)}</span>${line}</li>`
 }
 
-/** The HTML of a text. What stands between backticks is shown as code. */
+/** Returns the HTML of a text. Text between backticks is shown as code. */
 export function renderText(text: string): string {
   return escapeHtml(text).replaceAll(/`([^`]+)`/g, '<code>$1</code>')
 }
 
-/** A long path breaks behind a slash, not at a hyphen of a name. */
+/** Returns the HTML of a path. A long path breaks after a slash instead of at a hyphen of a name. */
 function renderPath(path: string): string {
   return path
     .split(/(?<=\/)/)
@@ -182,5 +181,5 @@ summary { margin-top: .6rem; cursor: pointer; font-weight: 600; color: var(--acc
 @media (max-width: 36rem) { li { grid-template-columns: minmax(0, 1fr) } li > span:nth-of-type(2) { grid-column: 1 } }
 `
 
-/** The page `Not found` of a service, for browsers. Its API answers such a path with an error body. */
+/** The page `Not found` of a service, for browsers. API clients get an error body instead. */
 export const serviceNotFound = renderNotFound('The start page links to the API and to the state of this service.')

@@ -5,8 +5,8 @@ export interface Html {
 type Part = string | number | Html | readonly Html[] | undefined
 
 /**
- * Makes HTML. Values that are not HTML are escaped, so html`<p>${name}</p>` is safe for any name, in elements and in
- * quoted attributes. Undefined becomes nothing.
+ * Builds HTML and escapes all values that are not HTML. So html`<p>${name}</p>` is safe for any name, in elements and in quoted
+ * attributes. `undefined` becomes an empty text.
  */
 export function html(texts: TemplateStringsArray, ...parts: readonly Part[]): Html {
   return { html: texts.reduce((content, text, i) => content + toHtmlText(parts[i - 1]) + text) }
@@ -31,8 +31,8 @@ export function escapeHtml(text: string): string {
 }
 
 /**
- * The HTML of an address or a path, in which lines may break behind the signs that divide it. So a word breaks only where it is
- * longer than a line.
+ * Returns the HTML of an address or path in which lines may break after separators. A part between separators breaks only if it
+ * is longer than a line.
  */
 export function breakable(text: string): string {
   return escapeHtml(text).replace(/[@?=.]|(?<!\/)\/(?!\/)|&amp;/g, '$&<wbr>')

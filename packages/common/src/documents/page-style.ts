@@ -1,22 +1,21 @@
 import { escapeHtml } from './html.ts'
 
-/** The picture of Trestle: two posts and a beam. */
+/** The logo of Trestle: two posts and a beam. */
 const POSTS_AND_BEAM = 'M1 3h14v3h-2l1 8h-3l-1-8H6l-1 8H2l1-8H1z'
 
-/** The address of a picture of 16 by 16, for the tab of a browser. `path` is what a path of SVG draws. */
+/** Returns the URL of a 16 × 16 icon for a browser tab. `path` is the path data of an SVG. */
 export function iconOf(path: string): string {
   const svg = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><path fill="#3563d9" d="${path}"/></svg>`
   return `data:image/svg+xml,${encodeURIComponent(svg)}`
 }
 
-/** The picture of Trestle in the tab of a browser. */
 export const PAGE_ICON = iconOf(POSTS_AND_BEAM)
 
 export function renderTitle(title: string): string {
   return `<div class="title"><svg viewBox="0 0 16 16" aria-hidden="true"><path d="${POSTS_AND_BEAM}"/></svg><h1>${escapeHtml(title)}</h1></div>`
 }
 
-/** The colours that the page of an API document shares with the other pages. */
+/** The colours that the page of an API document has in common with the other pages. */
 export const LIGHT_COLOURS = {
   page: '#f4f5f8',
   card: '#fff',
@@ -33,9 +32,9 @@ export const DARK_COLOURS = {
 } as const
 
 /**
- * The style that all pages share, in light and dark, from 320 px on: colours, the width of a page, headings,
- * buttons, the focus, and the card of a page that shows one thing, whose body has the class `single`. Colours
- * are named by what they are for. Texts have a contrast of 4.5 or more in both schemes.
+ * The stylesheet of all pages, for light and dark schemes and widths from 320 px. It contains colours, the page width, headings,
+ * buttons, the focus, and the card of a page that shows one thing. The body of such a page has the class `single`. Colours are
+ * named by their purpose. Texts have a contrast of at least 4.5 in both schemes.
  */
 export const PAGE_STYLE = `:root { color-scheme: light dark; --page: ${LIGHT_COLOURS.page}; --card: ${LIGHT_COLOURS.card}; --field: #fff; --line: ${LIGHT_COLOURS.line}; --edge: #7c8496;
  --text: ${LIGHT_COLOURS.text}; --soft: #565d6d; --accent: ${LIGHT_COLOURS.accent}; --accent-hover: #1b3f9c; --on-accent: #fff; --good: #14713d;

@@ -2,8 +2,8 @@ import reference from '@scalar/fastify-api-reference'
 import { fastify } from 'fastify'
 import { type Encoding, pack } from './shared-asset.ts'
 
-// Prints the script that shows API documents, compressed: `node print-page-script.ts <br|gzip|identity>`. It runs as a process
-// of its own, since the library takes 60 MiB, which a service would keep as long as it runs.
+// Prints the script that shows API documents, compressed: `node print-page-script.ts <br|gzip|identity>`. It runs in a separate
+// process, because the library takes 60 MiB. A service that loaded it would keep that memory until it ends.
 
 const [, , encoding = 'identity'] = process.argv
 

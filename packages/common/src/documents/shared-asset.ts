@@ -4,21 +4,20 @@ import { promisify } from 'node:util'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import Negotiator from 'negotiator'
 
-/** The encoding of the bytes of an answer (RFC 9110, section 8.4). `identity`: the bytes are as they were made. */
+/** The content encoding of a response (RFC 9110, section 8.4). `identity` means that the bytes are not compressed. */
 export type Encoding = 'br' | 'gzip' | 'identity'
 
-/** An answer that is the same for every client. */
 export interface SharedAssetOptions {
   readonly type: string
   readonly cacheControl: string
   readonly headers?: Readonly<Record<string, string>>
-  /** Makes the bytes in an encoding. Called once for each encoding, when a client first accepts it. */
+  /** Produces the bytes in an encoding. Called once per encoding, when a client first accepts it. */
   readonly load: (encoding: Encoding) => Promise<Buffer>
 }
 
 export type ServeAsset = (request: FastifyRequest, reply: FastifyReply) => Promise<never>
 
-/** Bytes of answers that may leave in a tick of the event loop: some 5 ms of copying. */
+/** The number of response bytes that may be sent in a tick of the event loop. Copying this many takes about 5 ms. */
 const TICK_BYTES = 4 * 1_024 * 1_024
 
 interface Variant {
@@ -27,9 +26,9 @@ interface Variant {
 }
 
 /**
- * Returns a handler that answers every client with the same bytes in memory, compressed once for each encoding: thousands of
- * clients that do not read share one copy. A client that has the bytes already gets 304. In each tick of the
- * event loop 4 MiB leave at most, or one answer that is longer.
+ * Returns a handler that sends every client the same bytes from memory, compressed once per encoding. Thousands of clients that
+ * read slowly share one copy. A client that already has the bytes gets 304. In each tick of the event loop the handler sends at
+ * most 4 MiB, or one longer response.
  */
 export function sharedAsset({ type, cacheControl, headers, load }: SharedAssetOptions): ServeAsset {
   const spend = createByteBudget()
@@ -39,7 +38,7 @@ export function sharedAsset({ type, cacheControl, headers, load }: SharedAssetOp
     if (known !== undefined) return known
     const loading = load(encoding).then((bytes) => ({ bytes, etag: `"${hash('sha256', bytes, 'base64url')}"` }))
     variants.set(encoding, loading)
-    // The next request tries again.
+    // Forget a failed load, so that the next request tries again.
     loading.catch(() => variants.delete(encoding))
     return loading
   }
@@ -47,7 +46,7 @@ export function sharedAsset({ type, cacheControl, headers, load }: SharedAssetOp
     const encoding = chooseEncoding(request.headers['accept-encoding'])
     const { bytes, etag } = await find(encoding)
     const isCurrent = isKnown(request.headers['if-none-match'], etag)
-    // An answer that the deadline sends instead must not have the headers of these bytes.
+    // Wait before the headers are set. An error sent by the deadline meanwhile must not have them.
     if (!isCurrent) await spend(bytes.length)
     reply.headers({ ...headers, 'cache-control': cacheControl, etag, vary: 'accept-encoding' })
     if (isCurrent) return reply.code(304).send()
@@ -57,9 +56,9 @@ export function sharedAsset({ type, cacheControl, headers, load }: SharedAssetOp
 }
 
 /**
- * Returns a function that waits for a tick of the event loop that still has room for so many bytes. The kernel copies the bytes
- * of an answer at once, and hundreds of clients may wait for the same megabytes to be loaded: together they would keep all other
- * clients waiting for a second.
+ * Returns a function that waits for a tick of the event loop with enough budget for `bytes`. The kernel copies the bytes of a
+ * response synchronously. Hundreds of clients may wait until the same megabytes are loaded. Without a budget, these responses
+ * would delay all other clients by a second.
  */
 function createByteBudget(): (bytes: number) => Promise<void> {
   let last = Promise.resolve()
@@ -74,20 +73,20 @@ function createByteBudget(): (bytes: number) => Promise<void> {
   }
 }
 
-/** Compresses bytes that have no compressed copy. */
+/** Compresses bytes at the time of a request, for content without a precompressed copy. */
 export async function pack(bytes: Buffer, encoding: Encoding): Promise<Buffer> {
-  // An import at the start would delay every start for a rare request.
+  // Import here, because an import at the top would delay every start for a rare request.
   const { brotliCompress, constants, gzip } = await import('node:zlib')
   if (encoding === 'identity') return bytes
   if (encoding === 'gzip') return promisify(gzip)(bytes)
-  // The highest quality, 11, takes seconds for a megabyte and saves another tenth.
+  // Quality 11, the maximum, takes seconds for a megabyte and saves only a further tenth.
   const params = { [constants.BROTLI_PARAM_QUALITY]: 6, [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length }
   return promisify<Buffer, object, Buffer>(brotliCompress)(bytes, { params })
 }
 
 /**
- * The encoding that the client likes best (RFC 9110, section 12.5.3). Of several that it likes alike it is the
- * first of those that are offered, smallest first, and only then `identity`.
+ * Returns the encoding that the client prefers (RFC 9110, section 12.5.3). If the client has no preference, returns the first of
+ * `offered`, which is ordered by size, and `identity` last.
  */
 export function chooseEncoding(accepted: string | undefined, offered: readonly Encoding[] = ['br', 'gzip']): Encoding {
   const client: Preferring = new Negotiator({ headers: { 'accept-encoding': accepted } })
@@ -95,12 +94,12 @@ export function chooseEncoding(accepted: string | undefined, offered: readonly E
   return offered.find((encoding) => encoding === best) ?? 'identity'
 }
 
-/** Negotiator 1.1 takes preferences, which its types do not know. */
+/** Negotiator 1.1 accepts preferences, but its types do not declare them. */
 interface Preferring {
   encodings(available: string[], options: { readonly preferred: string[] }): string[]
 }
 
-/** A cache may have weakened the tag when it compressed or decompressed the bytes. */
+/** Ignores `W/`: a cache that compressed or decompressed the bytes may have made the tag weak. */
 function isKnown(condition: string | undefined, etag: string): boolean {
   const tags = (condition ?? '').split(',').map((tag) => tag.trim().replace(/^W\//, ''))
   return tags.includes(etag) || tags.includes('*')

@@ -1,9 +1,12 @@
-/** A text, or a number that JavaScript writes with an exponent. Texts come first, so that no number is found inside of one. */
+/**
+ * Matches a text, or a number that JavaScript writes with an exponent. Texts come first, so that digits inside a text are not
+ * matched as a number.
+ */
 const TEXT_OR_EXPONENT = /"(?:[^"\\]|\\.)*"|(\d)(?:\.(\d+))?e([+-]\d+)/g
 
 /**
- * The size of a JSON value in the database, in bytes: as JSON with every number written out. PostgreSQL keeps `1e308`
- * in few bytes, and writes 309 digits each time that the value is read.
+ * Returns the size of a JSON value in the database, in bytes, with every number written in full. PostgreSQL stores `1e308` in few
+ * bytes, but writes 309 digits whenever the value is read.
  */
 export function storedJsonBytes(value: unknown): number {
   const json = JSON.stringify(value) ?? ''
@@ -14,7 +17,10 @@ export function storedJsonBytes(value: unknown): number {
   return bytes
 }
 
-/** The length of a number without its sign: one digit before the point, some decimals, and an exponent beyond them. */
+/**
+ * Returns the length of a number without its sign, written in full. The number has one digit before the point, `decimals` digits
+ * after the point, and an exponent greater than that.
+ */
 function lengthInFull(decimals: number, exponent: number): number {
   return exponent < 0 ? '0.'.length + decimals - exponent : exponent + 1
 }

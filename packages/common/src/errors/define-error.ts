@@ -1,12 +1,12 @@
 export interface HttpErrorOptions {
-  /** Further members of the body. The service's envelope places them. */
+  /** Further members of the body. The service's envelope decides where they appear. */
   readonly details?: Readonly<Record<string, unknown>>
   readonly headers?: Readonly<Record<string, string>>
   /** For the log only. */
   readonly cause?: unknown
 }
 
-/** An error that a client sees: status, stable code, message. Only the error handler writes it into a body. */
+/** An error that is shown to a client: status, stable code, message. Only the error handler writes it into a body. */
 export class HttpError extends Error {
   override readonly name = 'HttpError'
   readonly status: number
@@ -23,8 +23,8 @@ export class HttpError extends Error {
   }
 
   /**
-   * Whether the error is about the input, which its sender has to change. Any other error is about the caller, about what others
-   * do at the same time or too often, or about the service.
+   * Whether the error is about the input, which the sender must change. Any other error is about the caller, about concurrent or
+   * too frequent requests, or about the service.
    */
   get isOfInput(): boolean {
     return INPUT_STATUSES.has(this.status)
@@ -33,7 +33,7 @@ export class HttpError extends Error {
 
 const INPUT_STATUSES: ReadonlySet<number> = new Set([400, 413, 414, 415, 422])
 
-/** Makes an error of a catalogue. Its own members are for the API document. */
+/** Creates an error of a catalogue. Its properties are for the API document. */
 export interface ErrorFactory {
   (options?: HttpErrorOptions): HttpError
   readonly status: number
@@ -41,7 +41,7 @@ export interface ErrorFactory {
   readonly message: string
 }
 
-/** Makes an error whose text names values, such as a limit or a member of the request. */
+/** Creates an error with values in its text, such as a limit or a member of the request. */
 export interface ErrorTemplate<Values> {
   (values: Values, options?: HttpErrorOptions): HttpError
   readonly status: number
@@ -49,8 +49,8 @@ export interface ErrorTemplate<Values> {
 }
 
 /**
- * Declares an error: `export const userBanned = defineError(403, 'user_banned', 'User is banned')`. Where the text names values,
- * it is a function of them: `({ max }: { readonly max: number }) => \`at most ${max}\``.
+ * Declares an error: `export const userBanned = defineError(403, 'user_banned', 'User is banned')`. If the text contains values,
+ * pass a function of the values: `({ max }: { readonly max: number }) => \`at most ${max}\``.
  */
 export function defineError(
   status: number,
@@ -58,14 +58,14 @@ export function defineError(
   message: string,
   headers?: Record<string, string>,
 ): ErrorFactory
-/** Declares an error whose text names values. Its factory takes the values first, and the options after them. */
+/** Declares an error with values in its text. Its factory takes the values first, and then the options. */
 export function defineError<Values extends object>(
   status: number,
   code: string,
   message: (values: Values) => string,
   headers?: Record<string, string>,
 ): ErrorTemplate<Values>
-/** Makes the factory of either kind, which carries status and code for the API document. */
+/** Creates the factory of either kind. The factory has the status and the code as properties, for the API document. */
 export function defineError<Values extends object>(
   status: number,
   code: string,
@@ -83,14 +83,14 @@ export function defineError<Values extends object>(
   })
 }
 
-/** A copy of the error, with its stack, whose body has more members. */
+/** Returns a copy of the error, with the same stack and with additional members in its body. */
 export function withDetails(error: HttpError, more: Readonly<Record<string, unknown>>): HttpError {
   const { status, code, message, headers, cause } = error
   const detailed = new HttpError(status, code, { message, headers, cause, details: { ...error.details, ...more } })
   return Object.assign(detailed, { stack: error.stack })
 }
 
-/** A copy of the error, with its stack, whose answer has more headers. */
+/** Returns a copy of the error, with the same stack and with additional response headers. */
 export function withHeaders(error: HttpError, headers: Readonly<Record<string, string>>): HttpError {
   const { status, code, message, details, cause } = error
   const named = new HttpError(status, code, { message, details, cause, headers: { ...error.headers, ...headers } })

@@ -6,11 +6,11 @@ import { HttpError } from './define-error.ts'
 
 interface ErrorHandlerOptions {
   readonly vocabulary: ErrorVocabulary
-  /** False when a plugin answers URLs without a route. */
+  /** `false` if a plugin handles URLs without a route. */
   readonly notFound?: boolean
 }
 
-/** Turns any thrown value into the service's envelope, and logs the parts that clients must not see. */
+/** Converts any thrown value to the service's envelope, and logs the details that clients must not see. */
 export const errorHandler = fp<ErrorHandlerOptions>(
   async (app, { vocabulary, notFound = true }) => {
     const toUnknownRoute = ({ url }: FastifyRequest) => {
@@ -18,7 +18,7 @@ export const errorHandler = fp<ErrorHandlerOptions>(
       return (allow.length > 0 ? vocabulary.methodNotAllowed?.(allow) : undefined) ?? vocabulary.notFound()
     }
     app.setErrorHandler((thrown, request, reply) => {
-      // Fastify refuses QUERY without a media type before it looks for a route. No route takes QUERY.
+      // Fastify refuses QUERY without a media type before routing. No route takes QUERY.
       const isUnknown = notFound && codeOf(thrown) === 'FST_ERR_ROUTE_MISSING_CONTENT_TYPE'
       return sendError(
         vocabulary,
@@ -31,7 +31,7 @@ export const errorHandler = fp<ErrorHandlerOptions>(
       const error = toUnknownRoute(request)
       if (!showsNotFound(error, request)) return sendError(vocabulary, error, reply)
       logError(error, request)
-      // Services may write every body as JSON.
+      // Replace the serializer, because a service may have set one that writes every body as JSON.
       return reply.serializer(String).code(error.status).headers(serviceNotFound.headers).send(serviceNotFound.html)
     })
   },
@@ -39,8 +39,8 @@ export const errorHandler = fp<ErrorHandlerOptions>(
 )
 
 /**
- * Whether the client is a browser at an address without a page. Its link leads to the start, which is there
- * while the documents are.
+ * Returns whether to show the page `Not found`: the client is a browser, and no page exists at the URL. Its link leads to the
+ * start page, which exists only if the documents are enabled.
  */
 export function showsNotFound({ status }: Pick<HttpError, 'status'>, { server, headers }: FastifyRequest): boolean {
   return status === 404 && server.documentPages !== undefined && wantsPage(headers.accept)
@@ -48,15 +48,15 @@ export function showsNotFound({ status }: Pick<HttpError, 'status'>, { server, h
 
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const
 
-/** The methods of the routes at the path of a URL, for the header Allow. Empty when no route has the path. */
+/** The methods of the routes at the path of a URL, for the header Allow. Empty if no route has the path. */
 function allowedMethods(app: FastifyInstance, url: string): readonly string[] {
   const path = url.split('?', 1)[0] ?? url
   return METHODS.filter((method) => app.findRoute({ method, url: path }) !== null)
 }
 
 /**
- * The error that a client gets for a thrown value: the value itself, an error of Fastify in the service's words, or a defect
- * (500).
+ * Returns the error that a client gets for a thrown value. This is the value itself, the service's own error for an error of
+ * Fastify, or a defect (500).
  */
 export function toHttpError(vocabulary: ErrorVocabulary, thrown: unknown, request: FastifyRequest): HttpError {
   if (thrown instanceof HttpError) return thrown
@@ -67,10 +67,10 @@ export function toHttpError(vocabulary: ErrorVocabulary, thrown: unknown, reques
 
 /** Logs the code of an error with its request. Defects are logged only here. */
 export function logError(error: HttpError, request: FastifyRequest): void {
-  // 501 is a fault of the client: a method that no service knows.
+  // 501 is caused by the client, which sent an unknown method.
   if (error.status >= 500 && error.status !== 501) {
     const isOutage = error.status === 503
-    // A service that refuses on purpose has no defect. The line of the request says all: its status and the code of the error.
+    // A service that refuses on purpose has no defect. The request's log line has the status and the code.
     const isExpected = isOutage && error.cause === undefined
     const fields = { err: error.cause ?? error, error_code: error.code }
     if (!isExpected) request.log[isOutage ? 'warn' : 'error'](fields, error.message)
@@ -78,7 +78,10 @@ export function logError(error: HttpError, request: FastifyRequest): void {
   request.errorCode = error.code
 }
 
-/** Logs a thrown value with its request, for answers that are not plain error bodies. @returns the error that the client gets */
+/**
+ * Logs a thrown value with its request. Use it for responses that are not plain error bodies.
+ * @returns the error that the client gets
+ */
 export function logThrown(vocabulary: ErrorVocabulary, thrown: unknown, request: FastifyRequest): HttpError {
   const error = toHttpError(vocabulary, thrown, request)
   logError(error, request)
@@ -89,7 +92,7 @@ export function sendError(vocabulary: ErrorVocabulary, error: HttpError, reply: 
   logError(error, reply.request)
   const { request } = reply
   reply.code(error.status).headers(error.headers)
-  // Where a service writes bodies itself, Fastify sets no type for answers at unknown paths. A page sets its own.
+  // If a service writes bodies itself, Fastify sets no content type for unknown paths. A page has set its own.
   if (!reply.hasHeader('content-type')) reply.type('application/json; charset=utf-8')
   return reply.send(vocabulary.envelope(error, request))
 }
@@ -123,7 +126,7 @@ function codeOf(thrown: unknown): unknown {
   return thrown instanceof Error && 'code' in thrown ? thrown.code : undefined
 }
 
-/** The errors of Fastify about a request have a status below 500. */
+/** Returns whether Fastify threw the error because of the request. Such errors have a status below 500. */
 function isClientFault(thrown: unknown): boolean {
   if (!(thrown instanceof Error) || !('statusCode' in thrown)) return false
   return typeof thrown.statusCode === 'number' && thrown.statusCode >= 400 && thrown.statusCode < 500
@@ -135,7 +138,7 @@ export function decorateErrors(app: FastifyInstance): void {
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The stable code of the error that answered this request. */
+    /** The stable code of the error in the response to this request. */
     errorCode: string | undefined
   }
 }
@@ -149,35 +152,35 @@ export interface InvalidInput {
 interface InvalidPlace {
   readonly path: readonly string[]
   readonly message: string
-  /** Zod's code of the issue. */
+  /** Zod's code for the issue. */
   readonly keyword: string
-  /** Zod's other members of the issue. */
+  /** The other members of Zod's issue. */
   readonly params: Readonly<Record<string, unknown>>
 }
 
 /** The errors of a service for failures before or outside its routes. */
 export interface ErrorVocabulary {
-  /** The body of an error, in the service's envelope. `request` is undefined when the bytes were no HTTP request. */
+  /** Returns the body of an error, in the service's envelope. `request` is `undefined` if the bytes were not an HTTP request. */
   envelope(error: HttpError, request: FastifyRequest | undefined): unknown
-  /** The text of that body for requests that reach no route. By default JSON. */
+  /** Formats that body as text for requests that reach no route. The default is JSON. */
   layOut?(body: unknown, status: number): string
-  /** A request that a schema refused. */
+  /** Returns the error for a request that a schema refused. */
   invalid(input: InvalidInput, request: FastifyRequest): HttpError
-  /** A body that cannot be parsed, a path with a broken escape, a broken header. */
+  /** Returns the error for a body that cannot be parsed, or a path with a broken escape, or a broken header. */
   malformed(cause: unknown): HttpError
   tooLarge(cause: unknown, request: FastifyRequest): HttpError
-  /** A URL longer than 8 KiB. By default `malformed`. */
+  /** Returns the error for a URL longer than 8 KiB. The default is `malformed`. */
   uriTooLong?(cause: unknown): HttpError
   unsupportedMediaType(cause: unknown): HttpError
   notFound(): HttpError
-  /** The path has routes for these methods only. By default `notFound`. */
+  /** Returns the error if the path has routes only for other methods. `allow` lists these methods. The default is `notFound`. */
   methodNotAllowed?(allow: readonly string[]): HttpError
   unavailable(cause: unknown): HttpError
   busy(): HttpError
   timedOut(cause: unknown): HttpError
-  /** The body did not arrive in time. By default `timedOut`. */
+  /** Returns the error for a body that did not arrive in time. The default is `timedOut`. */
   bodyTimedOut?(cause: unknown): HttpError
-  /** Everything else: a defect. `request` is undefined outside of requests. */
+  /** Returns the error for a defect, that is for everything else. `request` is `undefined` outside of requests. */
   unexpected(cause: unknown, request?: FastifyRequest): HttpError
   isUnavailable(error: unknown): boolean
 }

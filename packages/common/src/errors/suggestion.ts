@@ -1,6 +1,6 @@
 import { closestMatch } from 'leven'
 
-/** The word that a misspelt one probably means: at most a third of its letters differ. Undefined when none is that near. */
+/** The known word closest to a misspelt one, if at most a third of the letters differ, otherwise `undefined`. */
 export function findSuggestion(word: string, known: readonly string[]): string | undefined {
   return closestMatch(word, known, { maxDistance: Math.floor(word.length / 3) })
 }

@@ -4,13 +4,13 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { ConfigError } from '../config/environment.ts'
 import { configFile, createProgram, runCommandLine } from './command-line.ts'
 
-/** A process with these arguments. It records its exits instead of ending. */
+/** Returns a process with these arguments that records its exits instead of ending. */
 function startedWith(...words: readonly string[]) {
   const exits: number[] = []
   const reports: string[] = []
   const exit = (code: number): never => {
     exits.push(code)
-    // As after a real exit, nothing more runs.
+    // Throw, because no code runs after a real exit either.
     throw new Error('exited')
   }
   const output: string[] = []

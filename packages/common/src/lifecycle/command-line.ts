@@ -4,9 +4,9 @@ import { printable } from './printable.ts'
 
 const FAILURE = 1
 const USAGE = 2
-/** The exit status for a program that a signal has ended, as in a shell: 128 and the number of the signal. */
+/** The exit status of a program that a signal has ended, as in a shell: 128 plus the number of the signal. */
 const SIGNALLED = { SIGINT: 130, SIGTERM: 143 } as const
-/** The exit status for SIGPIPE, which Node.js reports as an error of the stream. */
+/** The exit status for SIGPIPE. Node.js reports SIGPIPE as an error of the stream. */
 const READER_GONE = 141
 
 const SERVE = 'serve'
@@ -14,13 +14,13 @@ const SERVE = 'serve'
 interface Commands {
   /** Runs the service. This is the default command. */
   readonly serve: () => Promise<void>
-  /** Loads the table of the other commands only when one is needed, so that a start of the service does not wait for it. */
+  /** Loads the table of the other commands only if needed, so that it does not delay the start of the service. */
   readonly loadOthers: () => Promise<CommandLoaders>
-  /** The hints about commands that an operator may expect and that do not exist, by their names: `users`, `users ban`. */
+  /** Hints for commands that an operator may expect but that do not exist, by name: `users`, `users ban`. */
   readonly insteadOf?: Instead
   /**
-   * A better text for a failure of a command, on one line. Undefined for a failure whose own message says enough.
-   * @param program its name, as in `auth`
+   * Returns a better text for a failure of a command, on one line. Returns `undefined` if the failure's own message is enough.
+   * @param program the name of the program, such as `auth`
    */
   readonly explainFailure?: (error: unknown, program: string) => string | undefined
 }
@@ -28,12 +28,12 @@ interface Commands {
 type Instead = Readonly<Record<string, string>>
 
 /**
- * Makes commands by their names. Each loads its own modules, because loading the modules of all commands takes longer than most
- * runs.
+ * Functions that create commands, by name. Each function loads only its own modules, because loading the modules of all commands
+ * takes longer than most runs.
  */
 export type CommandLoaders = Readonly<Record<string, () => Promise<Command>>>
 
-/** The parts of a process that a command line needs: its arguments, its signals, its output and its end. */
+/** The parts of a process that a command line uses: arguments, signals, output and exit. */
 interface CommandProcess {
   readonly argv: readonly string[]
   readonly stdout: { on(event: 'error', listener: (error: Error) => void): unknown; write(text: string): unknown }
@@ -42,14 +42,14 @@ interface CommandProcess {
   exit(status: number): never
 }
 
-/** The name, the purpose and the version of a program, for `--help` and `--version`. `-c` is read by `configFile`. */
+/** The name, the purpose and the version of a program, for `--help` and `--version`. */
 interface ProgramDescription {
   readonly name: string
   readonly description: string
   readonly version: string
 }
 
-/** A program that takes `-c FILE` and `--version`. */
+/** Creates a program with the options `-c FILE` and `--version`. `configFile` reads `-c`. */
 export function createProgram({ name, description, version }: ProgramDescription): Command {
   return new Command(name)
     .description(description)
@@ -57,22 +57,22 @@ export function createProgram({ name, description, version }: ProgramDescription
     .version(version)
 }
 
-/** The file that `-c` names, or else `.env` in the working directory, if it exists. */
+/** Returns the file named by `-c`. Otherwise returns `.env` in the working directory, which may be missing. */
 export function configFile(program: Command): EnvFile {
   const { config } = program.opts<{ readonly config?: string }>()
   return { path: config ?? '.env', isRequired: config !== undefined }
 }
 
 /**
- * Runs a command of a service. Errors go to stderr, one line each. The exit status is 1 for a failure, 2 for wrong usage and
- * 141 when the output is no longer read.
+ * Runs a command of a service. Errors go to stderr, one line each. The exit status is 1 for a failure, 2 for wrong usage, and 141
+ * if the output is no longer read.
  */
 export async function runCommandLine(
   program: Command,
   process: CommandProcess,
   { serve, loadOthers, insteadOf = {}, explainFailure }: Commands,
 ): Promise<void> {
-  // Without a listener, the first process of a container ignores these signals. A server replaces the listeners with its own.
+  // Without a listener, the first process of a container ignores these signals. A server sets its own.
   process.once('SIGINT', () => process.exit(SIGNALLED.SIGINT))
   process.once('SIGTERM', () => process.exit(SIGNALLED.SIGTERM))
   program.command(SERVE).description('run the HTTP service (also without a command)').action(serve)
@@ -93,29 +93,29 @@ export async function runCommandLine(
 }
 
 /**
- * The command that words call, and the words that name it: `serve` when they name none, and undefined when they ask about the
- * program. Commander's default command would take the name of an unknown command as its argument.
+ * The called command and the words that call it: `serve` by default, and `undefined` for help or the version. Commander's default
+ * command would take an unknown command name as its argument.
  */
 function findCall(
   program: Command,
   given: readonly string[],
 ): { readonly called: string | undefined; readonly words: readonly string[] } {
   const hasWord = (...wanted: readonly string[]) => given.some((word) => wanted.includes(word))
-  // Commander prints the version as soon as it reads this option.
+  // Do not parse `--version` here: Commander prints the version as soon as it reads this option.
   const [named] = hasWord('--version', '-V') ? [] : program.parseOptions([...given]).operands
   if (named !== undefined) return { called: named, words: given }
   const isAboutProgram = hasWord('--version', '-V', '--help', '-h')
   return isAboutProgram ? { called: undefined, words: given } : { called: SERVE, words: [SERVE, ...given] }
 }
 
-/** Adds the command that is called, or all commands: for `--help`, and for a name that none has. */
+/** Adds the called command. Adds all commands for `--help` and for an unknown command name. */
 async function addCommands(program: Command, loaders: CommandLoaders, called: string | undefined): Promise<void> {
   const load = called !== undefined && Object.hasOwn(loaders, called) ? loaders[called] : undefined
   for (const command of await Promise.all(load ? [load()] : loadAll(loaders))) program.addCommand(command)
   if (!load) await addCompletion(program)
 }
 
-/** Prints problems of usage on one line: what is wrong, and where to look. */
+/** Makes Commander print usage problems on one line: the problem, and where to find help. */
 function reportUsage(
   command: Command,
   process: CommandProcess,
@@ -130,8 +130,8 @@ function reportUsage(
 }
 
 /**
- * @param text as Commander has it: `error: unknown command 'usr'`, and perhaps a second line with a suggestion
- * @param path the program, and the group whose command is unknown
+ * @param text the text of Commander: `error: unknown command 'usr'`, and perhaps a second line with a suggestion
+ * @param path the program, and the group in which the command is unknown
  */
 function describeUsage(
   text: string,
@@ -149,19 +149,18 @@ function describeUsage(
   return printable(`${problem.replace(/^error: /, '').replace(/\.$/, '')}; ${advice}`)
 }
 
-/** Every command, with all modules that commands load. */
 export function loadAll(loaders: CommandLoaders): readonly Promise<Command>[] {
   return Object.values(loaders).map((load) => load())
 }
 
-/** Ends a command whose output is no longer read: `head` has its lines, or the disk is full. */
+/** Ends a command if its output cannot be written: the reader (such as `head`) has ended, or the disk is full. */
 function exitWhenOutputFails(process: CommandProcess, error: Error): void {
   if ('code' in error && error.code === 'EPIPE') process.exit(READER_GONE)
   process.stderr.write(`${describeFailure(error)}\n`)
   process.exit(FAILURE)
 }
 
-/** One line for each problem, without a stack, for the operator at the terminal. */
+/** Describes an error for the operator at the terminal: one line for each problem, without a stack. */
 export function describeFailure(error: unknown): string {
   if (error instanceof ConfigError) return [error.message, ...(error.advice ? [error.advice] : [])].join('\n')
   if (error instanceof AggregateError && error.errors.length > 0) return describeFailure(error.errors[0])
@@ -171,13 +170,13 @@ export function describeFailure(error: unknown): string {
   return printable(`${placeOfMistake(error)}${error.message.replaceAll('\n', ' ')}`)
 }
 
-/** File, line and kind of an error that only a change of our sources can cause; empty for other errors. */
+/** Returns the file, line and kind of an error that is a mistake in the source code. Returns an empty string for other errors. */
 function placeOfMistake(error: Error): string {
   const isMistake =
     error instanceof SyntaxError ||
     error instanceof ReferenceError ||
     (error instanceof TypeError && error.cause === undefined && !('code' in error))
-  // Node.js writes the place of a syntax error above its message. The place of other errors is in the stack below their message.
+  // Node.js writes the place of a syntax error above the message, and others in the stack below it.
   const [, above, below] =
     /^(?:file:\/\/)?(\/\S+:\d+)\n|^ +at (?:.* \()?file:\/\/(\/\S+:\d+):\d+/m.exec(error.stack ?? '') ?? []
   const place = above ?? (error instanceof SyntaxError ? undefined : below)
@@ -189,8 +188,8 @@ function isCommanderError(error: unknown): error is { readonly exitCode: number 
 }
 
 /**
- * Adds `completion <shell>`, which prints a script for the shell, and the hidden command `complete`, which the script asks what
- * may follow.
+ * Adds `completion <shell>`, which prints a completion script for the shell, and the hidden command `complete`. The script calls
+ * `complete` to get the possible next words.
  */
 async function addCompletion(program: Command): Promise<void> {
   const { default: tab } = await import('@bomb.sh/tab/commander')

@@ -1,28 +1,28 @@
 import type { Meter } from '@opentelemetry/api'
 import type { HttpError } from '../errors/define-error.ts'
 
-/** Whether a process should get requests: it goes from `starting` to `ready` to `draining`, and never back. */
+/** Whether a process should get requests. The state changes from `starting` to `ready` to `draining`, and never back. */
 export interface Readiness {
   readonly markReady: () => void
   readonly drain: () => void
-  /** The failing check and the reason; undefined when the process is ready. The outcome of a check is up to a second old. */
+  /** The state or failing check, or `undefined` if the process is ready. Check results are up to a second old. */
   readonly missing: () => Promise<Missing | undefined>
-  /** Whether each check passes, by name, and `process`: whether it has started and is not about to stop. */
+  /** Returns whether each check passes, by name. The entry `process` says whether the process has started and is not draining. */
   readonly report: () => Promise<Readonly<Record<string, boolean>>>
 }
 
-/** The checks that must pass, by name: `{ mail: () => mail.ping() }`. A check throws when it fails. */
+/** The checks that must pass, by name: `{ mail: () => mail.ping() }`. A failing check throws. */
 type ReadinessChecks = Readonly<Record<string, () => Promise<void>>>
 
-/** How long a check may take before it counts as failed, in milliseconds. */
+/** The time after which a running check counts as failed, in milliseconds. */
 const CHECK_MS = 2_000
-/** How long the outcome of a check is kept. Anybody may ask, as often as they like. */
+/** How long a check result is reused, in milliseconds, because anybody may call `GET /ready` at any rate. */
 const OUTCOME_MS = 1_000
 
-/** Why a process should get no requests: its own state, or the check that fails. */
+/** The reason why a process should not get requests: its own state, or the failing check. */
 export type Missing = { readonly state: 'starting' | 'draining' } | { readonly check: string }
 
-/** Returns the readiness of a process, which is not ready before `markReady`. */
+/** Returns the readiness of a process. The process is not ready until `markReady` is called. */
 export function createReadiness(checks: ReadinessChecks): Readiness {
   let state: 'starting' | 'ready' | 'draining' = 'starting'
   const asked = Object.entries(checks).map(([name, check]) => [name, shareOutcome(() => passes(check))] as const)
@@ -47,7 +47,7 @@ export function createReadiness(checks: ReadinessChecks): Readiness {
   }
 }
 
-/** Runs the check once for all callers, and keeps the outcome for a second. */
+/** Runs the check once for all callers, and reuses the result for a second. */
 function shareOutcome(findOut: () => Promise<boolean>): () => Promise<boolean> {
   let outcome: Promise<boolean> | undefined
   const forget = (): void => {
@@ -74,7 +74,7 @@ async function passes(check: () => Promise<void>): Promise<boolean> {
 }
 
 /**
- * Answers `GET /ready` with 200 while the process should get requests.
+ * Responds to `GET /ready` with 200 if the process should get requests.
  * @throws the error of `unavailable`, with the failing check
  */
 export async function answerReady(
@@ -86,7 +86,7 @@ export async function answerReady(
   return { status: 'ready' }
 }
 
-/** Reports the checks of `GET /ready` as `service_ready{check}`: 1 for a check that passes. */
+/** Reports the checks of `GET /ready` as the metric `service_ready{check}`: 1 for a check that passes. */
 export function observeReadiness(meter: Meter, readiness: Pick<Readiness, 'report'>): void {
   const gauge = meter.createObservableGauge('service_ready', {
     description: '1 for each part of being ready for requests that is in order',
@@ -98,15 +98,15 @@ export function observeReadiness(meter: Meter, readiness: Pick<Readiness, 'repor
   })
 }
 
-/** `ok`, or a short text of what is wrong. */
+/** `ok`, or a short text about the problem. */
 export type Health = string
 
-/** How long what a process depends on may take to answer. Longer than a good server needs, and shorter than a request lasts. */
+/** How long a dependency may take to respond, in milliseconds: more than it needs, less than a request lasts. */
 const PATIENCE_MS = 3_000
 
 /**
- * Asks whether something that a process depends on works, such as a mail server, for a page that shows its health.
- * @param ask rejects where it does not work. Without an answer after `patienceMs` milliseconds it counts as not working
+ * Checks a dependency of the process, such as a mail server, for a page that shows the health.
+ * @param ask rejects if the dependency does not work, which is assumed after `patienceMs` milliseconds
  * @returns `ok`, or the problem
  */
 export async function askHealth(

@@ -19,7 +19,7 @@ class StubProcess extends EventEmitter {
 
 const slow = Promise.withResolvers<void>()
 const LIMITS = { unaskedMs: 100, noticeMs: 2_500, drainMs: 5_000, shutdownMs: 15_000 }
-/** Longer than any test may take, so a test that waits for it fails. */
+/** Longer than any test may take. A test that waits for this time fails. */
 const NEVER_MS = 3_600_000
 const GET = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n'
 const BIG_BYTES = 30_000_000
@@ -69,7 +69,7 @@ async function open(app: FastifyInstance): Promise<Socket> {
   return socket
 }
 
-/** @returns the answer on a connection of its own; empty when there is none */
+/** @returns the response to a request on a new connection, or an empty string if there is none */
 async function ask(port: number, request: string): Promise<string> {
   const client = connect(port, '127.0.0.1')
   let answer = ''
@@ -118,7 +118,7 @@ it('answers clients that connected and sent a request before the signal, even if
   })
   for (const client of clients) client.write(GET)
   process.emit('SIGTERM')
-  // Otherwise this test would prove nothing.
+  // Some connections must still wait in the kernel. Otherwise this test would prove nothing.
   expect(await taken).toBeLessThan(clients.length)
   for (const [answer] of await Promise.all(answers)) expect(String(answer)).toMatch(/^HTTP\/1.1 200 /)
   expect(await process.exited.promise).toBe(0)
@@ -134,7 +134,7 @@ it('takes requests for longer while a load balancer has not noticed, and closes 
     hasExited = true
   })
   const port = portOf(asked.app)
-  // The server that is asked once ends first.
+  // The server `unasked` gets only one request, so it ends first.
   while (!hasExited) {
     expect(await ask(port, GET)).toMatch(/^HTTP\/1.1 200 .*connection: close/is)
   }

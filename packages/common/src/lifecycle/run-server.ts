@@ -6,7 +6,7 @@ import { boundGarbage, keepTickShape, releaseMemory } from '../connections/relea
 import type { ServiceLogger } from '../telemetry/logger.ts'
 import type { Readiness } from './readiness.ts'
 
-/** A server, the address that it listens on, and the work that starts and ends with it. Times are in milliseconds. */
+/** A server, its address, and the work that starts and ends with the server. Times are in milliseconds. */
 export interface RunOptions {
   readonly app: FastifyInstance
   readonly host: string
@@ -14,23 +14,23 @@ export interface RunOptions {
   readonly log: RunLog
   readonly readiness: Readiness
   /**
-   * Work that begins when the server takes requests, such as the job worker and the metrics listener. Load libraries after
-   * `answered` has resolved, which happens with the first answer: while a library loads, the process answers nothing.
+   * Starts other work when the server takes requests, such as the job worker and the metrics listener. Load libraries after
+   * `answered`, the first response, because the process cannot respond while it loads a library.
    */
   readonly start: (answered: Promise<void>) => Promise<void>
-  /** Ends the work of `start`, then closes what the process has open. @param remainingMs how long this may take */
+  /** Ends the work of `start`, then closes all resources. @param remainingMs how long this may take */
   readonly stop: (remainingMs: number) => Promise<void>
   /**
-   * How long requests are still taken after the signal, so that load balancers notice that the process is not ready. Unless it
-   * is 0, this takes longer while requests still arrive.
+   * The time for which requests are still accepted after the signal, so that load balancers notice that the process is not ready.
+   * If it is not 0, the server accepts requests for longer while they keep arriving.
    */
   readonly shutdownDelayMs: number
   readonly process: RunProcess
-  /** For tests. */
+  /** Replaced by tests. */
   readonly limits?: Limits
   /**
-   * Bounds the memory of the whole process, after everything is loaded. Tests replace it: their process loads and keeps much
-   * else. Default: collects what loading has left behind, and bounds the garbage from then on.
+   * Bounds the memory of the process after everything is loaded. The default collects the garbage of loading and limits later
+   * garbage. Tests replace this function, because their process loads and keeps much more than a service.
    */
   readonly boundMemory?: () => void
 }
@@ -47,18 +47,18 @@ interface RunProcess {
 }
 
 interface Limits {
-  /** How long to wait for a first request. */
+  /** The time to wait for a first request. */
   readonly unaskedMs: number
-  /** How long to wait for late load balancers, after `shutdownDelayMs`. This counts towards `drainMs`. */
+  /** The time to wait, after `shutdownDelayMs`, for load balancers that still send requests. It is a part of `drainMs`. */
   readonly noticeMs: number
-  /** How long open requests may take. Then they are cut. */
+  /** The time that open requests may take. After this time they are aborted. */
   readonly drainMs: number
   readonly shutdownMs: number
 }
 
 const LIMITS: Limits = { unaskedMs: 100, noticeMs: 10_000, drainMs: 20_000, shutdownMs: 30_000 }
 
-/** Logs the notes and warnings of the settings, then starts. A failure is logged before it is thrown. */
+/** Logs the notes and warnings of the settings, then calls `start`. Logs a failure before throwing it. */
 export async function startLogged(
   log: Pick<ServiceLogger, 'logger' | 'flush'>,
   { notes = [], warnings }: { readonly notes?: readonly string[]; readonly warnings: readonly string[] },
@@ -76,22 +76,22 @@ export async function startLogged(
 }
 
 /**
- * Runs a server until SIGTERM or SIGINT. Then it is not ready for a while, finishes open requests (30 s at most), gives the
- * reader of its log up to 6 s, and exits with 0. A signal that arrives during `start` waits for it. SIGHUP opens the log file
- * again. An uncaught error is logged and ends the process.
+ * Runs a server until SIGTERM or SIGINT. The server then reports that it is not ready, finishes open requests (30 s at most),
+ * waits up to 6 s until its log is written, and exits with 0. If a signal arrives during `start`, the shutdown waits for `start`.
+ * SIGHUP reopens the log file. An uncaught error is logged and ends the process.
  */
 export async function runServer(options: RunOptions): Promise<void> {
   const { app, log, readiness, stop, shutdownDelayMs, limits = LIMITS } = options
   const { noticeMs, drainMs, shutdownMs } = limits
   const drain = createDrain(app)
   const begun = startServing(options)
-  // The caller that awaits it gets the failure. Until then it must not count as unhandled.
+  // `await begun` below handles the failure. This handler prevents an unhandled rejection before that line.
   begun.catch(() => {})
   let isStopping = false
   let isFinishing = false
   let hasCrashed = false
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-    // From now on a signal stops the server in order, instead of ending the process at once (see runCommandLine).
+    // Replace the listeners of `runCommandLine`, which end the process without a shutdown.
     options.process.removeAllListeners(signal)
     options.process.on(signal, () => void shutDown(signal))
   }
@@ -150,7 +150,7 @@ function collectAndBound(): void {
   boundGarbage()
 }
 
-/** Resolves after the first answer, or after the given time without a request. */
+/** Resolves after the first response, or after `withinMs` milliseconds if no request arrives. */
 function waitForFirstAnswer(server: Server, withinMs: number): Promise<void> {
   return new Promise((resolve) => {
     server.once('request', (_request, response) => response.once('close', resolve))
@@ -159,33 +159,33 @@ function waitForFirstAnswer(server: Server, withinMs: number): Promise<void> {
 }
 
 const READY_PATH = '/ready'
-/** For a service with two requests a second or more. */
+/** Long enough for services with two requests a second or more. */
 const QUIET_MS = 500
-/** Limit, for a server with new connections all the time. A full queue of the kernel has 511. */
+/** Bounds `acceptWaiting` on a server with constant new connections. A full kernel queue has 511. */
 const ACCEPT_MS = 5_000
-/** Limit, for clients that read slowly. */
+/** The maximum time to send responses, for clients that read slowly. */
 const SEND_MS = 5_000
 const SEND_CHECK_MS = 20
-/** How long a connection waits for its next request, when its last answer allowed one before the drain began. */
+/** How long a kept-alive connection may wait for its next request when the server closes. */
 const KEEP_ALIVE_MS = 100
 
-/** The steps in which a server stops, in their order. */
+/** The steps in which a server stops, in order. */
 interface Drain {
-  /** From now on each answer closes its connection, so that the next request of the client may go to another process. */
+  /** From this step on, each response closes its connection, so that the next request of the client can reach another process. */
   readonly begin: () => void
   /**
-   * Resolves when no request has arrived for a while, except for readiness: load balancers have noticed. Also resolves after
-   * the given milliseconds.
+   * Resolves when no request except `GET /ready` has arrived for a while, which means that load balancers have noticed. Resolves
+   * after `limitMs` at the latest.
    */
   readonly quiet: (limitMs: number) => Promise<void>
   /**
-   * Accepts connections that wait in the kernel, then no more. Waits for the answers to all requests, and cuts the rest after
-   * the given milliseconds.
+   * Accepts connections that wait in the kernel, then stops accepting. Waits for the responses to all requests, and aborts the
+   * remaining requests after `limitMs`.
    */
   readonly close: (limitMs: number) => Promise<void>
 }
 
-/** Returns the steps that stop a server and lose as few requests as possible. Call it before the server listens. */
+/** Returns the steps that stop a server with as few lost requests as possible. Call it before the server listens. */
 function createDrain(app: FastifyInstance): Drain {
   const { server } = app
   const sockets = watchSockets(server)
@@ -215,7 +215,7 @@ function createDrain(app: FastifyInstance): Drain {
         server.keepAliveTimeout = KEEP_ALIVE_MS
         server.keepAliveTimeoutBuffer = 0
         const closed = app.close()
-        // Node closes connections that are idle after a request, but waits for connections without any request.
+        // Node closes connections that are idle after a request, but it would wait for connections that have sent nothing.
         for (const socket of sockets.open) if (socket.bytesRead === 0) socket.destroy()
         await closed
       } finally {
@@ -230,7 +230,7 @@ interface Sockets {
   readonly count: number
 }
 
-/** The open connections, and how many there have been in all. */
+/** Tracks the open connections and the total number of connections so far. */
 function watchSockets(server: Server): Sockets {
   const open = new Set<Socket>()
   const sockets = { open, count: 0 }
@@ -243,20 +243,20 @@ function watchSockets(server: Server): Sockets {
 }
 
 /**
- * Accepts waiting connections and reads what they have sent. In a busy process many wait in the kernel, which would reset them:
- * Node accepts one in each turn of the event loop, and reads from it in the next.
+ * Accepts waiting connections and reads from them. Node accepts one per turn of the event loop and reads in the next turn, so
+ * many may wait in the kernel, which would reset them.
  */
 async function acceptWaiting(sockets: Sockets): Promise<void> {
   const endMs = performance.now() + ACCEPT_MS
   let seen: number
   do {
     seen = sockets.count
-    // The first turn may already have checked its connections.
+    // Wait several turns, because the first turn may have checked for connections before this call.
     for (let turns = 0; turns < 3; turns += 1) await turn()
   } while (sockets.count > seen && performance.now() < endMs)
 }
 
-/** Waits until the answers that were handed to sockets are sent. To Node these connections are idle, and it would cut them. */
+/** Waits until buffered responses are sent. Node would close these connections, because it counts them as idle. */
 async function sendWaitingAnswers({ open }: Sockets): Promise<void> {
   const endMs = performance.now() + SEND_MS
   const isSending = () => [...open].some(({ writableLength }) => writableLength > 0)

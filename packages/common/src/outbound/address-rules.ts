@@ -1,21 +1,21 @@
 import ipaddr from 'ipaddr.js'
 
-/** The host that a URL names, and whether the operator wrote the URL. */
+/** The host of a URL, and whether the URL comes from the operator or from data. */
 export interface OwnHost {
   readonly host: string
   readonly origin: 'operator' | 'data'
 }
 
-/** Whether a call to `own` may go to an address. */
+/** Returns whether a call to `own` may connect to an address. */
 export type AddressRule = (address: string, own: OwnHost) => boolean
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6
 type Network = [Address, number]
 
 /**
- * Link-local, metadata, multicast, unspecified and broadcast addresses are never called. Loopback addresses are called only if
- * a setting of the operator names a loopback address or `localhost`. Private addresses, and other loopback addresses, are
- * called only if the list of allowed hosts has the host or its network.
+ * Creates the rule for addresses of outgoing calls. Link-local, metadata, multicast, unspecified and broadcast addresses are
+ * never allowed. A loopback address is allowed if a setting of the operator names a loopback address or `localhost`. Private and
+ * other loopback addresses are allowed only if the list of allowed hosts contains the host or its network.
  */
 export function createAddressRules(allowedHosts: readonly string[]): AddressRule {
   const isNamed = createNameRule(allowedHosts)
@@ -29,7 +29,7 @@ export function createAddressRules(allowedHosts: readonly string[]): AddressRule
   }
 }
 
-/** Returns whether the list of allowed hosts names a host itself, and not only its address or its network. */
+/** Returns whether the list of allowed hosts contains a host by name. Its address or network does not count. */
 export function createNameRule(allowedHosts: readonly string[]): (host: string) => boolean {
   const names = new Set(allowedHosts.map((entry) => entry.toLowerCase()))
   return (host) => names.has(host.toLowerCase())
@@ -37,8 +37,8 @@ export function createNameRule(allowedHosts: readonly string[]): (host: string) 
 
 const NEVER_RANGES: ReadonlySet<string> = new Set(['linkLocal', 'multicast', 'unspecified', 'broadcast'])
 /**
- * Metadata services of clouds besides the link-local 169.254.169.254: AWS, Google Cloud, Oracle (new and classic), Alibaba, and
- * Azure, whose address lies among public ones.
+ * Metadata services of clouds, in addition to the link-local 169.254.169.254: AWS, Google Cloud, Oracle (new and classic),
+ * Alibaba and Azure. The address of Azure lies in a public range.
  */
 const METADATA: readonly Network[] = [
   [ipaddr.parse('fd00:ec2::254'), 128],
@@ -48,7 +48,7 @@ const METADATA: readonly Network[] = [
   [ipaddr.parse('100.100.100.200'), 32],
   [ipaddr.parse('168.63.129.16'), 32],
 ]
-/** The routed part of IPv6. Other addresses without a range of their own, such as `::127.0.0.1`, are not public. */
+/** The routed part of IPv6. Addresses outside it, such as `::127.0.0.1`, are not public. */
 const GLOBAL_IPV6: Network = [ipaddr.parse('2000::'), 3]
 const NAT64: Network = [ipaddr.parse('64:ff9b::'), 96]
 
@@ -60,7 +60,7 @@ function isPublic(address: Address): boolean {
   return address.range() === 'unicast' && (address.kind() === 'ipv4' || contains(GLOBAL_IPV6, address))
 }
 
-/** The address that receives a packet: an IPv4 address inside an IPv6 address (mapped, NAT64) counts as IPv4. */
+/** IPv4 inside IPv6 (mapped, NAT64) becomes IPv4, because the packet goes to the IPv4 address. */
 function parseAddress(text: string): Address | undefined {
   if (!ipaddr.isValid(text)) return undefined
   const address = ipaddr.process(text)

@@ -6,16 +6,16 @@ interface FetchOptions {
   readonly body?: unknown
 }
 
-/** The function that libraries use in place of `fetch`. @throws as `Outbound.send` does */
+/** A replacement of `fetch` for libraries. @throws the errors of `Outbound.send` */
 export type OutboundFetch = (url: string, options: FetchOptions) => Promise<Response>
 
 const TIMEOUT_MS = 10_000
-/** Some APIs refuse callers without a User-Agent. */
+/** Some APIs refuse clients without a User-Agent. */
 const USER_AGENT = 'Trestle'
 
 /**
- * Returns a `fetch` for libraries that uses the guarded client: checked addresses, no redirects, bounded answers.
- * @param timeoutMs for a whole call
+ * Returns a `fetch` for libraries that uses the guarded client: checked addresses, no redirects, limited responses.
+ * @param timeoutMs the limit for a whole call
  */
 export function outboundFetch(
   outbound: Outbound,
@@ -31,7 +31,7 @@ export function outboundFetch(
       timeoutMs,
       origin,
     })
-    // Some providers send JSON under other media types. Parsing refuses other contents.
+    // Some providers send JSON with another media type. Parsing refuses any other content.
     return new Response(answer.body === '' ? null : answer.body, {
       status: answer.status,
       headers: { 'content-type': 'application/json' },

@@ -10,7 +10,7 @@ import { createNameLookup, createOutbound } from './outbound.ts'
 const [A, AAAA] = [1, 28]
 const [SERVER_FAILURE, NAME_ERROR] = [2, 3]
 
-/** The addresses of each name that the server knows, or the code of a refusal. It is silent about other names. */
+/** Addresses by name, or the code of a refusal. The name server does not answer for other names. */
 const RECORDS: Readonly<Record<string, readonly string[] | number>> = {
   'quick.example': ['127.0.0.1'],
   'both.example': ['192.0.2.1', '2001:db8::1', '192.0.2.2'],
@@ -64,7 +64,7 @@ describe('createNameLookup', () => {
     expect(await find('later.example')).toEqual([{ address: '192.0.2.4', family: 4 }])
   })
 
-  // The system answers for an address without a question, so the test needs no name server of the system.
+  // These hosts are IP addresses. The system resolves them without a name server, so the test needs none.
   it.each([
     ['a host of a setting', { host: '192.0.2.8', origin: 'operator' }],
     ['a host that is allowed by name', { host: '192.0.2.9', origin: 'data' }],
@@ -89,7 +89,7 @@ describe('createNameLookup', () => {
     const { port } = new URL(peer.url)
     const send = (host: string, timeoutMs: number) =>
       outbound.send({ method: 'GET', url: `http://${host}:${port}/`, origin: 'data', timeoutMs })
-    // The look-up of each goes on after its call has been given up.
+    // These look-ups continue after their calls have timed out.
     const slow = Array.from({ length: 32 }, (_, at) => send(`slow-${at}.example`, 1_000))
     const ended = Promise.allSettled(slow)
     await expect.poll(() => new Set(server.asked.filter((name) => name.startsWith('slow-'))).size).toBe(32)
@@ -110,7 +110,6 @@ describe('createNameLookup', () => {
   })
 })
 
-/** Starts a name server on a loopback port. `asked` has the name of each question. */
 async function startNameServer() {
   const socket = createSocket('udp4')
   const asked: string[] = []
@@ -132,7 +131,7 @@ async function startNameServer() {
 
 const HEADER_BYTES = 12
 
-/** Reads the only question of a packet (RFC 1035). `end` is the place behind it. */
+/** Reads the only question of a packet (RFC 1035). `end` is the offset after the question. */
 function readQuestion(packet: Buffer) {
   const labels: string[] = []
   let at = HEADER_BYTES
@@ -152,13 +151,13 @@ interface Answer {
 function toAnswer(question: Buffer, { type, code, addresses }: Answer): Buffer {
   const header = Buffer.alloc(HEADER_BYTES)
   question.copy(header, 0, 0, 2)
-  // An answer, with recursion wanted and available.
+  // The flags of an answer, with recursion desired and available.
   header.writeUInt16BE(0x8180 | code, 2)
   header.writeUInt16BE(1, 4)
   header.writeUInt16BE(addresses.length, 6)
   const records = addresses.map((address) => {
     const data = Buffer.from(ipaddr.parse(address).toByteArray())
-    // The name is that of the question, the class IN, and the record lives for a minute.
+    // A pointer to the name of the question, the class IN, and a lifetime of a minute.
     const head = Buffer.from([0xc0, HEADER_BYTES, 0, type, 0, A, 0, 0, 0, 60, 0, data.length])
     return Buffer.concat([head, data])
   })

@@ -28,7 +28,7 @@ describe('open', () => {
       timeoutMs: 2_000,
       origin: 'operator',
     })
-    // A listener of the test for errors would hide an error that nobody hears.
+    // Do not use `once(body, 'close')`, because it adds an error listener. That listener would hide an unhandled error.
     const closed = new Promise((resolve) => body.once('close', () => resolve('closed')))
     body.destroy()
     expect([status, await closed]).toEqual([503, 'closed'])
@@ -56,7 +56,7 @@ describe('send', () => {
     expect(peer.requests.at(-1)?.method).toBe('DELETE')
   })
 
-  // The server answers and closes in one turn of the event loop, so the next write fails before the answer can be read.
+  // The server closes in the same turn of the event loop, so a write fails before the response is read.
   it('413: returns the answer of a server that closes before it has read the body', async () => {
     const answer = 'HTTP/1.1 413 Too Large\r\nconnection: close\r\ncontent-length: 8\r\n\r\nline 2: '
     expect(await sendToClosing((socket) => socket.write(answer))).toEqual({
@@ -142,7 +142,7 @@ describe('send', () => {
   })
 })
 
-/** Sends a body of 20 pieces to a server that does `last` after the first of them, and closes. */
+/** Sends a body of 20 pieces to a server. After the first piece the server calls `last` and closes the connection. */
 async function sendToClosing(last: (socket: Socket) => void) {
   const closed = Promise.withResolvers<void>()
   await using server = await listen((socket) =>

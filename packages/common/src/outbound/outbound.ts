@@ -5,67 +5,67 @@ import type { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import { createAddressRules, createNameRule, namesLoopback, type OwnHost } from './address-rules.ts'
 
-/** A call to another server. Times are in milliseconds, `bytesMax` counts the body of the answer. */
+/** A call to another server. Times are in milliseconds. `bytesMax` limits the body of the response. */
 export interface OutboundRequest {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   readonly url: string
   readonly headers?: Readonly<Record<string, string>>
-  /** A stream is sent as it comes. */
+  /** A stream is sent while it is being read. */
   readonly body?: string | Readable
   readonly timeoutMs: number
   readonly bytesMax?: number
-  /** How a longer answer is handled: it is refused (the default), or cut after this many bytes. */
+  /** How to handle a longer response: refuse it (the default), or cut it after `bytesMax` bytes. */
   readonly beyondMax?: 'refuse' | 'cut'
-  /** How bytes that are not UTF-8 are handled: the answer is refused (the default), or U+FFFD replaces them in a shown text. */
+  /** How to handle bytes that are not UTF-8: refuse (the default), or replace with U+FFFD, for displayed text only. */
   readonly notUtf8?: 'refuse' | 'replace'
-  /** `operator`: the URL is a setting, and may name a loopback address. `data`: the URL comes from elsewhere. */
+  /** `operator`: the URL is a setting, and may name a loopback address. `data`: the URL comes from any other source. */
   readonly origin: 'operator' | 'data'
 }
 
-/** The answer of another server. `body` is decoded as UTF-8. One that was cut may end within a character. */
+/** The response of another server. `body` is decoded as UTF-8. The body of a cut response may end inside a character. */
 export interface OutboundAnswer {
   readonly status: number
   readonly body: string
-  /** The header. Empty when it is missing. */
+  /** The header Content-Type, or an empty string if it is missing. */
   readonly contentType: string
-  /** The header, which names the next page of a list (RFC 8288). Undefined when it is missing. */
+  /** The header Link, which names the next page of a list (RFC 8288). */
   readonly link?: string | undefined
-  /** The header, which names the version of a record. Undefined when it is missing. */
+  /** The header ETag, which names the version of a record. */
   readonly etag?: string | undefined
-  /** The header, which says when the server wants to be asked again. Undefined when it is missing. */
+  /** The header Retry-After, which says when the client may try again. */
   readonly retryAfter?: string | undefined
 }
 
-/** The answer of another server while it comes. The caller that opens it reads or destroys `body`. */
+/** A response whose body is still arriving. The caller of `open` must read or destroy `body`. */
 interface OutboundStream {
   readonly status: number
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
   readonly body: Readable
 }
 
-/** Calls to other servers, which never reach the internal network. */
+/** Calls to other servers, guarded so that they never reach the internal network. */
 export interface Outbound {
-  /** False when the URL alone shows that a call would be refused, by its scheme or by an address in it. */
+  /** Returns `false` if the URL already shows that a call would be refused, because of its scheme or its address. */
   mayCall(request: Pick<OutboundRequest, 'url' | 'origin'>): boolean
   /**
    * Calls a server. It follows no redirects.
-   * @throws AddressRefused when the address is not allowed; AnswerNotUtf8; Error when the server does not answer in time, or
-   * answers too much
+   * @throws AddressRefused if the address is not allowed; AnswerNotUtf8; Error if the server does not respond in time, or
+   * responds with too many bytes
    */
   send(request: OutboundRequest): Promise<OutboundAnswer>
   /**
-   * Calls a server, and reads its answer as it comes. `timeoutMs` bounds all of it, and no limit its size.
-   * @throws AddressRefused when the address is not allowed; Error when the server does not answer in time
+   * Calls a server, and passes its response on as a stream. `timeoutMs` limits the whole call. The size is not limited.
+   * @throws AddressRefused if the address is not allowed; Error if the server does not respond in time
    */
   open(request: Omit<OutboundRequest, 'bytesMax' | 'beyondMax'>): Promise<OutboundStream>
 }
 
-/** The address is not allowed. A repeat of the call would fail too. */
+/** The address is not allowed. A retry would fail too. */
 export class AddressRefused extends Error {
   override readonly name = 'AddressRefused'
 }
 
-/** An answer is not in UTF-8. A decoder that replaces its bytes would store other texts than the server has sent. */
+/** A response is not UTF-8. A decoder that replaced the invalid bytes would store a text that the server did not send. */
 export class AnswerNotUtf8 extends Error {
   override readonly name = 'AnswerNotUtf8'
 }
@@ -73,23 +73,23 @@ export class AnswerNotUtf8 extends Error {
 const BYTES_MAX = 1_048_576
 
 /**
- * Makes calls to other servers. It looks up each name itself, and connects only to the addresses that it has checked.
+ * Creates the client for other servers. It looks up each name itself, and connects only to addresses that it has checked.
  * @param allowedHosts host names, addresses and networks (CIDR) of the internal network that the operator allows
- * @param findAddresses finds the addresses of a name, before they are checked
+ * @param findAddresses finds the addresses of a name; the client then checks them
  */
 export function createOutbound(
   allowedHosts: readonly string[],
   findAddresses: NameLookup = createNameLookup(allowedHosts),
 ): Outbound {
   const isAllowed = createAddressRules(allowedHosts)
-  // A connection that is kept open was checked for one origin. Calls of the other origin must not use it.
+  // One agent per origin: connections of one origin must not be reused for calls of the other.
   const agents = new Map<OwnHost['origin'], Promise<Dispatcher>>()
   const agentFor = (origin: OwnHost['origin']): Promise<Dispatcher> => {
     const agent = agents.get(origin) ?? openAgent(checkedLookup(isAllowed, findAddresses, origin))
     agents.set(origin, agent)
     return agent
   }
-  // A URL with an address needs no lookup, and neither does a name that is this machine's by definition.
+  // A URL with an IP address needs no look-up. A `localhost` name always means this machine.
   const mayCall: Outbound['mayCall'] = ({ url, origin }) => {
     const host = hostOf(url)
     const address = isLocalhost(host) ? LOOPBACK : host
@@ -104,12 +104,12 @@ export function createOutbound(
 
 const LOOPBACK = '127.0.0.1'
 
-/** The host of a URL. An IPv6 address has no brackets, as in the list of allowed hosts. */
+/** Returns the host of a URL. An IPv6 address has no brackets, as in the list of allowed hosts. */
 export function hostOf(url: string): string {
   return new URL(url).hostname.replace(/^\[|\]$/g, '')
 }
 
-/** Looks up a name and returns only allowed addresses, so the connection goes to an address that was checked. */
+/** Returns a lookup function that returns only allowed addresses. So the connection goes to an address that was checked. */
 function checkedLookup(
   isAllowed: ReturnType<typeof createAddressRules>,
   findAddresses: NameLookup,
@@ -130,7 +130,7 @@ function refused(host: string): Error {
   return new AddressRefused(`the address of ${host} is not one that this service may call`)
 }
 
-/** Loaded with the first call, so that no start waits for the library. */
+/** Creates the agent on the first call, so that loading the library does not delay the start. */
 async function openAgent(lookup: LookupFunction): Promise<Dispatcher> {
   const { Agent, buildConnector } = await import('undici')
   const connect = buildConnector({ lookup })
@@ -148,10 +148,9 @@ async function openAgent(lookup: LookupFunction): Promise<Dispatcher> {
 const CLOSED_CODES: readonly unknown[] = ['EPIPE', 'ECONNRESET']
 
 /**
- * Lets a connection be read to its end after the server has closed it. A server may refuse a long body at its
- * beginning: it answers and closes, so the next write fails, and Node.js would end the connection with the
- * answer unread. Such a write stays open instead. What is read next is the answer or the end of the
- * connection, and each of them ends the call.
+ * Keeps a connection readable after the server has closed it. A server may refuse a long body early: it responds and closes the
+ * connection. The next write then fails, and Node.js would close the connection before the response is read. This function leaves
+ * such a write pending instead. The next read returns the response or the end of the connection, and either one ends the call.
  */
 function readAfterFailedWrites(socket: Socket): void {
   const { _write: write, _writev: writeMany } = socket
@@ -182,12 +181,12 @@ async function begin(
     signal,
   })
   const answer = await untilAborted(request, signal)
-  // An answer that breaks without a reader, or is destroyed unread, must not end the process. A reader gets the error too.
+  // Without this listener, a response that fails unread or is destroyed would end the process. A reader still gets the error.
   answer.body.on('error', () => {})
   return { status: answer.statusCode, headers: answer.headers, body: answer.body }
 }
 
-/** Stops waiting when `signal` aborts: undici looks at it only once a connection is open. @throws the reason of `signal` */
+/** Needed because undici checks `signal` only after a connection is open. @throws the reason of `signal` */
 async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   const aborted = Promise.withResolvers<never>()
   const abort = () => aborted.reject(signal.reason)
@@ -232,28 +231,28 @@ interface ResolvedAddress {
   readonly family: number
 }
 
-/** Finds the addresses of the host that a URL names. @throws Error with a `code` when there are none, or none in time */
+/** Finds the addresses of the host of a URL. @throws Error with a `code` if there are none, or none in time */
 export type NameLookup = (own: OwnHost) => Promise<readonly ResolvedAddress[]>
 
-/** Less than the five seconds of a webhook, so that an address that was found in time can still be called. */
+/** Less than the five-second limit of a webhook call, so that enough time remains for the call itself. */
 const LOOKUP_MS = 3_000
-/** After this time a name server is asked again, or the next one is. The second try waits twice as long. */
+/** The time after which the resolver repeats the question or uses the next name server. The second try waits twice as long. */
 const FIRST_TRY_MS = 1_000
 const TRIES = 2
 
 /**
- * Looks names up in one of two ways.
+ * Creates a function that looks up names in one of two ways.
  *
- * A name of a setting, and one that the operator allows by name, is looked up by the system (`getaddrinfo`), which
- * knows the hosts file, search domains and the names of a container network. Such a look-up holds a thread of
- * Node's pool until it ends, ten seconds or more where the name server does not answer, also when no caller waits any
- * more. The pool has few threads, and file accesses of the process need them too.
+ * A name from a setting, or one that the operator allows by name, is looked up by the system (`getaddrinfo`). The system knows
+ * the hosts file, search domains and the names of a container network. Such a look-up blocks a thread of Node's pool until it
+ * ends. If the name server does not answer, this takes ten seconds or more, even if the caller no longer waits. The pool has few
+ * threads, and file access needs them too.
  *
- * The owner of a name chooses its name server. So any other name that data holds, such as that of a merchant's
- * webhook, is looked up by c-ares, without a thread: a few silent name servers would stop the process otherwise.
- * c-ares is asked without the hosts file and search domains. A name that needs them must be in the list of allowed
- * hosts itself, because its network is not enough.
- * @param servers the name servers for c-ares. Default: those of the system
+ * Any other name comes from data, such as the URL of a merchant's webhook. The owner of a name chooses its name server, so a few
+ * silent name servers could block the process. These names are therefore looked up by c-ares, which needs no thread. c-ares does
+ * not use the hosts file and search domains. If a name needs them, the list of allowed hosts must contain the name itself. An
+ * entry for its network is not enough.
+ * @param servers the name servers for c-ares; by default those of the system
  */
 export function createNameLookup(
   allowedHosts: readonly string[],
@@ -262,25 +261,25 @@ export function createNameLookup(
   const isNamed = createNameRule(allowedHosts)
   return ({ host, origin }) => {
     if (origin === 'operator' || isNamed(host) || isLocalhost(host)) return lookup(host, { all: true })
-    // A resolver reads the name servers when it is made, so a new one notices changed ones. Making it takes some 30 µs.
+    // A resolver reads the name servers only when created (30 µs). A new one notices changes.
     const resolver = new Resolver({ timeout: FIRST_TRY_MS, tries: TRIES })
     if (servers) resolver.setServers(servers)
     return askNameServers(resolver, host, lookupMs)
   }
 }
 
-/** Whether a name means this machine wherever it is looked up (RFC 6761). */
+/** Returns whether a name always means this machine (RFC 6761). */
 function isLocalhost(host: string): boolean {
   return /(?:^|\.)localhost\.?$/i.test(host)
 }
 
-/** Returns the addresses of both families. Those of one are enough where the name servers do not answer for the other. */
+/** Returns the IPv4 and IPv6 addresses. If the look-up of one family fails, the addresses of the other family are enough. */
 async function askNameServers(resolver: Resolver, host: string, lookupMs: number): Promise<ResolvedAddress[]> {
-  // The time of c-ares grows with the number of name servers.
+  // Limit the time, because the total timeout of c-ares grows with the number of name servers.
   const timer = setTimeout(() => resolver.cancel(), lookupMs)
   const answers = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)])
   clearTimeout(timer)
-  // IPv4 comes first: many containers have no IPv6, and a connection tries the families in turn.
+  // Put IPv4 first, because many containers have no IPv6 and a connection tries the families in order.
   const addresses = answers.flatMap((answer, at) =>
     answer.status === 'fulfilled' ? answer.value.map((address) => ({ address, family: at === 0 ? 4 : 6 })) : [],
   )
@@ -289,7 +288,7 @@ async function askNameServers(resolver: Resolver, host: string, lookupMs: number
   throw new NameLookupFailed(host, codes.find((code) => code !== 'ENOTFOUND') ?? 'ENOTFOUND')
 }
 
-/** The codes of `getaddrinfo` where it has one, because callers know them. c-ares alone reports a name server that does not answer. */
+/** The codes of `getaddrinfo`, which callers know, and ETIMEOUT of c-ares for a name server that does not answer. */
 type FailureCode = 'ENOTFOUND' | 'EAI_AGAIN' | 'ETIMEOUT'
 
 const CODES: Readonly<Record<string, FailureCode>> = {
@@ -318,9 +317,9 @@ class NameLookupFailed extends Error {
 const FORGED_KEYS = 'replace the keys, and sign tokens for anybody'
 
 /**
- * Returns a warning when something that must stay secret or unchanged travels to or from another machine without TLS. By
- * default the warning is about keys that verify tokens. It does not stop a start: plain HTTP is common inside the network of a
- * cluster.
+ * Returns a warning if something that must stay secret or unchanged is sent to or from another machine without TLS. The default
+ * warning is about keys that verify tokens. The warning does not prevent a start, because plain HTTP is common inside the network
+ * of a cluster.
  * @param setting the full name of the setting
  * @param risk what anyone on the network path can do
  */

@@ -1,7 +1,7 @@
 import { isIPv4 } from 'node:net'
 import { z } from 'zod'
 
-/** The status of "authentication required", by which a server refuses the client and not the recipient. */
+/** The status "authentication required". With this status a server refuses the client, not the recipient. */
 const AUTHENTICATION_REQUIRED = 530
 
 const RecipientRefusal = z.object({
@@ -13,14 +13,14 @@ const RecipientRefusal = z.object({
     .refine((status) => status !== AUTHENTICATION_REQUIRED),
 })
 
-/** Whether nodemailer failed because the mail server refuses the recipient for good, so that no later attempt can succeed. */
+/** Whether the mail server refuses the recipient permanently, so that no later attempt can succeed. */
 export function isRefusedRecipient(error: unknown): boolean {
   return RecipientRefusal.safeParse(error).success
 }
 
 /**
- * The name by which a service greets mail servers (RFC 5321, section 4.1.4): the host of its own address, which many servers look
- * up. An IP address is written as a literal.
+ * Returns the name that a service sends in its greeting to mail servers (RFC 5321, section 4.1.4). It is the host of the
+ * service's own URL, because many servers look it up. An IP address is written as a literal.
  */
 export function greetingName(ownUrl: string): string {
   const host = new URL(ownUrl).hostname.replace(/\.$/, '')

@@ -27,7 +27,7 @@ describe('keys of the authentication service', () => {
   let answer: { readonly status?: number; readonly body?: object } | undefined
   let now: number
   let service: StubProvider
-  // An issuer that a test has left may still report that its service has closed.
+  // Create the mock for each test. An issuer of an earlier test may still report that its service has closed.
   let onReadFailure = vi.fn<(error: unknown, until: Date) => void>()
   const open = () => openTokenIssuer(rulesOf(service.url), { now: () => new Date(now), onReadFailure })
   const subjectAt = async (issuer: TokenIssuer, minutes: number) => {
@@ -53,7 +53,7 @@ describe('keys of the authentication service', () => {
     expect(onReadFailure).not.toHaveBeenCalled()
   })
 
-  /** The outcomes of tokens with unknown keys, one after the other and then at the same time. */
+  /** Returns the outcomes of tokens with unknown keys: first one after the other, then concurrently. */
   const verifyStrangers = async (issuer: TokenIssuer, minutes: number) => {
     now = START + minutes * MINUTE
     const verify = (each: string) => issuer.verify(each).catch((error: unknown) => error instanceof NoKeysError)
@@ -130,7 +130,7 @@ describe('keys of the authentication service', () => {
     await subjectAt(issuer, 0)
     answer = { status: 500 }
     await subjectAt(issuer, 10)
-    // The service hangs: a caller that waited for it would wait for seconds.
+    // The service hangs. A caller that waited for it would wait for seconds.
     answer = undefined
     expect(await subjectAt(issuer, 10.9)).toBe('u1')
     expect(service.requests).toHaveLength(2)

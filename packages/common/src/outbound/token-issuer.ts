@@ -12,48 +12,48 @@ import {
 import { createOutbound, hostOf, type Outbound, type OutboundRequest } from './outbound.ts'
 import { outboundFetch } from './outbound-fetch.ts'
 
-/** The rules by which access tokens of an authentication service are good. */
+/** The rules by which access tokens of an authentication service are valid. */
 export interface TokenIssuerRules {
-  /** The URL at which the service publishes its keys. An operator sets it, so the host may be in the internal network. */
+  /** The URL of the service's public keys. An operator sets it, so the host may be in the internal network. */
   readonly jwksUrl: string
   readonly issuer: string
-  /** The required `aud`. Undefined: any audience. */
+  /** The required `aud`. If `undefined`, any audience is accepted. */
   readonly audience?: string | undefined
-  /** The accepted algorithms, which are asymmetric: a service that checks tokens by a shared secret could also make them. */
+  /** Accepted algorithms, all asymmetric: a service that shares a secret to check tokens could also create tokens. */
   readonly algorithms: readonly string[]
   readonly leewaySeconds: number
-  /** How long keys stay good that cannot be read again. At least the ten minutes after which they are read again. */
+  /** How long keys stay valid if they cannot be read again: at least the ten minutes of the read interval. */
   readonly keptMs: number
 }
 
 export interface TokenIssuerOptions {
   readonly now: () => Date
-  /** Called when the keys cannot be read again, with the time until which the old keys stay good. */
+  /** Called if the keys cannot be read again, with the time until which the old keys stay valid. */
   readonly onReadFailure?: (error: unknown, until: Date) => void
 }
 
 export interface TokenIssuer {
-  /** The claims of a good token, `sub` and `exp` among them; undefined for any other. @throws NoKeysError */
+  /** The claims of a valid token, with `sub` and `exp`, or `undefined` for any other token. @throws NoKeysError */
   verify(token: string): Promise<JWTPayload | undefined>
-  /** How many keys the service publishes now. @throws Error when they cannot be read */
+  /** The number of keys that the service publishes now. @throws Error if they cannot be read */
   countKeys(): Promise<number>
 }
 
-/** No key can be read to check a token with. It may be a good one. */
+/** No key is available to check a token. The token may be valid. */
 export class NoKeysError extends Error {
   override readonly name = 'NoKeysError'
 }
 
 const FETCH_MS = 5_000
-/** The keys are not read more often than this for an unknown `kid`, or after a failure while the old keys are good. */
+/** The minimum interval of reads after an unknown `kid`, or after a failure while the old keys are valid. */
 const COOLDOWN_MS = 60_000
-/** The keys are not read more often than this while no key is good: until then, anybody could make each request read them. */
+/** The minimum interval between two reads while no key is valid. Without it, anybody could make each request read the keys. */
 const RETRY_MS = 5_000
-/** The keys are read again after this time, so a withdrawn key is refused from then on. */
+/** The interval at which keys are read again. After it, a withdrawn key is refused. */
 const FRESH_MS = 600_000
 
 /**
- * Returns the verifier of the tokens of an authentication service.
+ * Returns the verifier for tokens of an authentication service.
  * @see RFC 7519, RFC 8725
  */
 export function openTokenIssuer(rules: TokenIssuerRules, options: TokenIssuerOptions): TokenIssuer {
@@ -62,15 +62,15 @@ export function openTokenIssuer(rules: TokenIssuerRules, options: TokenIssuerOpt
   const expected = { issuer, ...(audience === undefined ? {} : { audience }), algorithms: [...algorithms] }
   return {
     verify: async (token) => {
-      // The library replaces bytes that are not UTF-8, so a claim would be another than the issuer has signed.
+      // The library replaces bytes that are not UTF-8. A claim would then differ from the signed one.
       if (!isUtf8(Buffer.from(token.split('.')[1] ?? '', 'base64url'))) return undefined
       const times = { clockTolerance: leewaySeconds, requiredClaims: ['sub', 'exp'], currentDate: options.now() }
       try {
         const { payload } = await jwtVerify(token, keys.find, { ...expected, ...times })
-        // The library looks only whether the claim is there.
+        // The library checks only that the claim exists.
         return typeof payload.sub === 'string' && payload.sub !== '' ? payload : undefined
       } catch (error) {
-        // While the old keys are good, a token with an unknown key is not, even if the keys could not be read again.
+        // While the old keys are valid, a token with an unknown key is invalid, even if the keys could not be read again.
         if (isWithoutKeys(error) && !keys.areGood()) throw new NoKeysError('no key can be read', { cause: error })
         return undefined
       }
@@ -79,7 +79,7 @@ export function openTokenIssuer(rules: TokenIssuerRules, options: TokenIssuerOpt
   }
 }
 
-/** Reads the keys at a URL once. Resolves to how many there are. @throws Error when they cannot be read */
+/** Reads the keys at a URL once. Resolves to their number. @throws Error if they cannot be read */
 export async function countPublishedKeys(jwksUrl: string): Promise<number> {
   const keys = openKeys(jwksUrl)
   await keys.reload()
@@ -88,19 +88,19 @@ export async function countPublishedKeys(jwksUrl: string): Promise<number> {
 
 function openKeys(url: string): RemoteJWKSet {
   const source = { outbound: createOutbound([hostOf(url)]), url, origin: 'operator' } as const
-  // The library waits only after a read that succeeded, and not in parallel with another. So it reads when it is asked alone.
+  // The library's cooldown begins only after a successful read. Disable its own reads: `reload` reads.
   const cache = { cooldownDuration: Number.POSITIVE_INFINITY, cacheMaxAge: Number.POSITIVE_INFINITY }
   return openRemoteKeys(source, { timeoutMs: FETCH_MS, ...cache })
 }
 
-/** The keys at a URL. They are read again every ten minutes, and kept for a time while that fails. */
+/** Keeps the keys of a URL. They are read again every ten minutes. If that fails, the old keys stay valid for `keptMs`. */
 function keepKeys(
   { jwksUrl, keptMs }: Pick<TokenIssuerRules, 'jwksUrl' | 'keptMs'>,
   { now, onReadFailure }: TokenIssuerOptions,
 ) {
   const keys = openKeys(jwksUrl)
   let readAtMs = Number.NEGATIVE_INFINITY
-  // The end of the last try of any kind. Parallel callers share a try.
+  // The end of the last attempt to read the keys, successful or not. Parallel callers share an attempt.
   let triedAtMs = Number.NEGATIVE_INFINITY
   let failure: unknown
   let reading: Promise<void> | undefined
@@ -119,7 +119,7 @@ function keepKeys(
       reading = undefined
     }
   }
-  /** Joins the try that runs, or begins one where the last is this long ago. */
+  /** Waits for the running attempt. If none is running, starts one, unless the last attempt ended less than `pauseMs` ago. */
   const readAfter = async (pauseMs: number) => {
     if (reading === undefined && msSince(triedAtMs) < pauseMs) return
     reading ??= tryToRead()
@@ -127,7 +127,7 @@ function keepKeys(
   }
   const find: JWTVerifyGetKey = async (header, token) => {
     if (!areGood()) await readAfter(RETRY_MS)
-    // The first request waits for new keys. After a failed try, no request waits for the next one, while the old ones are good.
+    // Only the first request waits for new keys. After a failure, requests use the old keys while these are valid.
     else if (msSince(readAtMs) >= FRESH_MS && msSince(triedAtMs) >= FRESH_MS) await readAfter(0)
     else if (msSince(readAtMs) >= FRESH_MS) void readAfter(COOLDOWN_MS)
     if (!areGood()) throw failure ?? new errors.JOSEError('the keys could not be read again for too long')
@@ -148,7 +148,7 @@ function keepKeys(
 }
 
 /**
- * How long keys are waited for, cached and not fetched again, in milliseconds.
+ * How long to wait for keys, to cache them, and to wait before the next fetch, in milliseconds.
  * @see https://github.com/panva/jose/blob/main/docs/jwks/remote/interfaces/RemoteJWKSetOptions.md
  */
 export interface RemoteKeysOptions extends Pick<RemoteJWKSetOptions, 'cacheMaxAge' | 'cooldownDuration'> {
@@ -159,7 +159,7 @@ interface RemoteKeysSource extends Pick<OutboundRequest, 'url' | 'origin'> {
   readonly outbound: Outbound
 }
 
-/** Returns the public keys (JWKS) of an issuer. The guarded client fetches them when they are first needed. */
+/** Returns the public keys (JWKS) of an issuer. The guarded client fetches them on first use. */
 export function openRemoteKeys(
   { outbound, url, origin }: RemoteKeysSource,
   { timeoutMs, ...cache }: RemoteKeysOptions,
@@ -171,10 +171,10 @@ export function openRemoteKeys(
   })
 }
 
-/** Codes of jose for keys that cannot be fetched or parsed. Any other code means that the token is not good. */
+/** Error codes of jose for keys that cannot be fetched or parsed. Any other code means that the token is invalid. */
 const WITHOUT_KEYS: ReadonlySet<string> = new Set(['ERR_JOSE_GENERIC', 'ERR_JWKS_TIMEOUT', 'ERR_JWKS_INVALID'])
 
-/** Whether a check of a token failed because no key could be read. The token may be a good one. */
+/** Returns whether a token check failed because no key could be read. The token may be valid. */
 export function isWithoutKeys(error: unknown): boolean {
   return !(error instanceof errors.JOSEError) || WITHOUT_KEYS.has(error.code)
 }

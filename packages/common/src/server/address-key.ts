@@ -2,19 +2,19 @@ import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
 
 /**
- * The key under which limits count an address. IPv6 addresses count as their network of 64 bits: a customer has all its
- * addresses and could use a new one for each request (RFC 6177). Other texts count as they are.
+ * Returns the key by which limits count an address. An IPv6 address counts as its /64 network, because a customer has the whole
+ * network and could use a new address for each request (RFC 6177). Any other text is its own key.
  */
 export function addressKey(text: string): string {
   return networkOf(text, 4)
 }
 
-/** As `addressKey`, but with the IPv6 network of 48 bits, the largest that one site gets. It has 65,536 networks of 64 bits. */
+/** Like `addressKey`, but by the /48 network, the largest of one site. It has 65,536 /64 networks. */
 export function siteKey(text: string): string {
   return networkOf(text, 3)
 }
 
-/** @param parts how many of the eight 16-bit parts of an IPv6 address name its network */
+/** @param parts the number of 16-bit parts of an IPv6 address that belong to its network */
 function networkOf(text: string, parts: number): string {
   const address = toAddress(text)
   if (address === undefined) return text
@@ -24,9 +24,9 @@ function networkOf(text: string, parts: number): string {
 }
 
 /**
- * The form of an address in limits, logs and rows. Undefined when the text is not an address. IPv4 inside IPv6 becomes
- * IPv4. It leaves out a port, which some proxies add, and the zone of a link-local address (`%eth0`), which has a meaning on
- * one machine only.
+ * Returns the canonical form of an address for limits, logs and rows, or `undefined` if the text is not an address. IPv4 inside
+ * IPv6 becomes IPv4. The function removes a port, which some proxies add, and the zone of a link-local address (`%eth0`), which
+ * is meaningful on only one machine.
  */
 export function toAddress(text: string | undefined): string | undefined {
   if (text === undefined) return undefined
@@ -38,5 +38,5 @@ export function toAddress(text: string | undefined): string | undefined {
   return ipaddr.process(bare.replace(/%.*$/, '')).toString()
 }
 
-/** `192.0.2.7:1234`, `[2001:db8::1]:1234`. */
+/** Matches `192.0.2.7:1234` and `[2001:db8::1]:1234`. */
 const WITH_PORT = /^(?:(\d+(?:\.\d+){3}):\d+|\[([^\]]+)\](?::\d+)?)$/

@@ -1,6 +1,6 @@
 /**
- * The bytes of a chunk of a long answer, which is sent chunk by chunk: its texts in UTF-8, with a separator between them. A
- * joined text of hundreds of kilobytes would be garbage at once, and V8 gives each large text memory of its own.
+ * The bytes of a chunk of a long response: texts in UTF-8 with a separator. Does not join the texts, because V8 allocates
+ * separate memory for a large text, which would be garbage immediately.
  */
 export function toAnswerPiece(texts: readonly string[], separator = ''): Buffer {
   const between = Buffer.byteLength(separator) * Math.max(0, texts.length - 1)

@@ -9,36 +9,34 @@ import type { ErrorVocabulary } from '../errors/error-handler.ts'
 import { STATUS_CODES } from './node-http.ts'
 import { createProtocolReader, type TrustedProxies } from './trusted-proxies.ts'
 
-/**
- * The media type of JSON answers. JSON is UTF-8 (RFC 8259, section 8.1), but some clients guess another encoding without it.
- */
+/** The media type of JSON responses. Without a charset, some clients do not assume UTF-8 (RFC 8259, section 8.1). */
 export const JSON_TYPE = 'application/json; charset=utf-8'
-/** For an answer that is not a page: a browser loads nothing for it and shows it in no frame. Each page sets its own policy. */
+/** For responses that are not pages: browsers load nothing for them and do not frame them. Pages set their own policy. */
 const DATA_POLICY = "default-src 'none'; frame-ancestors 'none'"
 /**
- * One year. Without `includeSubDomains`: a service does not know whether every name below its host speaks TLS, and browsers would
- * refuse those that do not for a year. An operator who knows lets the proxy replace the header.
+ * One year. `includeSubDomains` is missing, because a service does not know whether every name below its host supports TLS.
+ * Browsers would refuse hosts without TLS for a year. An operator who knows better can replace the header in the proxy.
  */
 const TRANSPORT_SECURITY = 'max-age=31536000'
 
-/** A body that is longer, or says so, is not read to its end. */
+/** The maximum size of a body that is read to its end, in bytes. */
 const READ_BYTES_MAX = 16 * 1024 * 1024
 const READ_MS = 5_000
-/** Shorter texts are written at once. Their length is in characters. */
+/** The length, in characters, up to which a text is written as it is. */
 const LONG_TEXT_LENGTH = 4_096
 
 export const sendAnswers = fp(
   async (app) => {
-    // Reads the rest of a body before a refusal that closes the connection. If the client were still sending, a reset would take
-    // the answer from it (RFC 9112, section 9.6). A lingering close would read on after the answer, but Node has none.
+    // Reads the rest of a body before a refusal that closes the connection. Otherwise a reset could discard the response while
+    // the client still sends (RFC 9112, section 9.6). Node has no lingering close.
     app.addHook('onSend', (request, reply, payload, done) => {
       if (!closesConnection(reply) || !isRefusal(reply.statusCode) || !isUnfinished(request.raw))
         return done(null, payload)
       reply.liftDeadline()
       return readRestOfBody(request.raw, () => done(null, payload))
     })
-    // Turns long texts into bytes. A socket counts the characters of a text that waits for its client, and a character may have
-    // three bytes: the bounds of connections would let three times as much wait.
+    // Converts long texts to bytes. For a text that waits for its client, a socket counts characters, and a character may have
+    // three bytes. Without the conversion, three times the connection's limit could wait in memory.
     app.addHook('onSend', (_request, _reply, payload, done) => {
       done(null, typeof payload === 'string' && payload.length > LONG_TEXT_LENGTH ? Buffer.from(payload) : payload)
     })
@@ -50,12 +48,12 @@ function closesConnection(reply: FastifyReply): boolean {
   return !reply.raw.shouldKeepAlive || reply.getHeader('connection') === 'close'
 }
 
-/** A client that gets 408 has been waited for already. */
+/** Returns whether the status is a refusal. 408 does not count, because the service has already waited for that client. */
 function isRefusal(status: number): boolean {
   return status >= 400 && status !== 408
 }
 
-/** Whether more of the body is to come, and not too much of it. An injected request has no such state. */
+/** Returns whether more of the body will arrive, and the body is not too long. Injected requests have no such state. */
 function isUnfinished({ complete, destroyed, headers }: IncomingMessage): boolean {
   return complete === false && !destroyed && Number(headers['content-length'] ?? 0) <= READ_BYTES_MAX
 }
@@ -76,7 +74,7 @@ function readRestOfBody(body: IncomingMessage, done: () => void): void {
   body.on('data', count).once('end', stop).once('close', stop).resume()
 }
 
-/** Makes the headers that restrict browsers. Over plain HTTP there is no Strict-Transport-Security (RFC 6797, section 7.2). */
+/** Creates security headers for browsers. Plain HTTP gets no Strict-Transport-Security (RFC 6797, section 7.2). */
 export function createBrowserHeaders(trusted: TrustedProxies): (request: IncomingMessage) => Record<string, string> {
   const readProtocol = createProtocolReader(trusted)
   const policy = { 'content-security-policy': DATA_POLICY }
@@ -90,10 +88,10 @@ interface BrokenRequestOptions {
   readonly brokenRequestHeaders?: (headers: IncomingHttpHeaders) => Readonly<Record<string, string>>
 }
 
-/** Codes of Node.js that have a status of their own. */
+/** Error codes of Node.js with a specific status. */
 const STATUS_OF_CODE: Readonly<Record<string, number>> = { HPE_HEADER_OVERFLOW: 431, ERR_HTTP_REQUEST_TIMEOUT: 408 }
 
-/** Answers bytes that are no HTTP request, in the envelope of the service, and closes the connection. */
+/** Responds to bytes that are not an HTTP request, in the envelope of the service, and closes the connection. */
 export function answerBrokenRequest(
   { vocabulary, now, brokenRequestHeaders }: BrokenRequestOptions,
   error: ConnectionError,
@@ -114,7 +112,7 @@ export function answerBrokenRequest(
     'content-type': JSON_TYPE,
     'content-length': String(Buffer.byteLength(body)),
     'x-request-id': randomUUID(),
-    // Node writes it into all other answers (RFC 9110, 6.6.1).
+    // Node adds this header only to normal responses (RFC 9110, 6.6.1).
     date: now().toUTCString(),
     connection: 'close',
   }
@@ -122,7 +120,7 @@ export function answerBrokenRequest(
   socket.end([`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, ...lines, '', body].join('\r\n'))
 }
 
-/** The text of the body of an error: JSON, unless the vocabulary of the service writes another form. */
+/** Returns the text of an error body: JSON, unless the vocabulary of the service defines another format. */
 export function errorText(vocabulary: ErrorVocabulary, body: unknown, status: number): string {
   return vocabulary.layOut?.(body, status) ?? JSON.stringify(body)
 }

@@ -23,7 +23,7 @@ let app: Server
 let metrics: Metrics
 const readiness = createReadiness({ database: async () => {} })
 
-/** Opens a server that takes bodies of one byte, to which a test adds its routes. */
+/** Creates a server that accepts bodies of one byte. Tests add their own routes. */
 function openSmallServer(options: Partial<Pick<ServerOptions, 'logger' | 'trustedProxies'>> = {}): Server {
   return createServer({
     logger: log.logger,
@@ -270,7 +270,7 @@ describe('a long text', () => {
 describe('headers for browsers', () => {
   const POLICY = "default-src 'none'; frame-ancestors 'none'"
   const BY_TLS = { 'x-forwarded-proto': 'https' }
-  // A later test counts the lines of the shared log, so this test has a log of its own.
+  // Use a separate log, because a later test counts the lines of the shared log.
   const { logger } = createLogger({ level: 'fatal', stdout: false })
   const open = (trustedProxies?: number) => {
     const server = openSmallServer({ logger, trustedProxies })
@@ -327,7 +327,7 @@ describe('the address of a client', () => {
     [2, '198.51.100.7', 'https://shop.example'],
     [['127.0.0.0/8'], '203.0.113.9', 'https://shop.example'],
     [['127.0.0.1/32', '203.0.113.0/24'], '198.51.100.7', 'https://shop.example'],
-    // Only a trusted peer may name the protocol of the client.
+    // Only a trusted proxy may set the protocol of the client.
     [['10.0.0.0/8'], '127.0.0.1', 'http://own'],
   ])('trusting %j, is %s, who came to %s', async (trustedProxies, address, origin) => {
     const server = openSmallServer({ trustedProxies })

@@ -4,7 +4,7 @@ import { expect, it, onTestFinished } from 'vitest'
 import { plainVocabulary } from '../../test/plain-vocabulary.ts'
 import { createServer } from './create-server.ts'
 
-/** Runs a request whose handler answers after the 504. @returns the app and the lines of its log */
+/** Runs a request whose handler returns after the 504. @returns the lines of the log */
 async function answerLate(answer: (reply: FastifyReply) => unknown) {
   const lines: string[] = []
   const logger = pino({}, { write: (line) => void lines.push(line) })
@@ -14,7 +14,7 @@ async function answerLate(answer: (reply: FastifyReply) => unknown) {
   const [work, ended] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   app.get('/links/:token', async (_request, reply) => {
     await work.promise
-    // Fastify looks at what the handler returns before a timer fires.
+    // Fastify handles the handler's result before this callback runs.
     setImmediate(() => ended.resolve())
     return answer(reply)
   })

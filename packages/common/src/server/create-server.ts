@@ -26,44 +26,44 @@ import { type TrustedProxies, trustProxies } from './trusted-proxies.ts'
 export interface ServerOptions {
   readonly logger: FastifyBaseLogger
   readonly vocabulary: ErrorVocabulary
-  /** For the header Date of answers that Node does not write. */
+  /** Used for the header Date of responses that Node does not write. */
   readonly now: () => Date
-  /** Counts the connections that are cut. Undefined: they are not counted. */
+  /** Counts the connections that are cut. If `undefined`, they are not counted. */
   readonly meter?: Meter
-  /** For tests. */
+  /** Replaced by tests. */
   readonly connections?: Partial<ConnectionBounds>
-  /** The request header whose value becomes the request id. Undefined: the id is always a new UUID. */
+  /** The request header whose value becomes the request id. If `undefined`, the id is always a new UUID. */
   readonly requestIdHeader?: string | undefined
   readonly requestIdPattern?: RegExp
   readonly bodyLimit: number
   readonly headBytesMax?: number
   readonly handlerTimeoutMs: number
   /**
-   * How long a request may take to arrive. 0: handlers set it themselves. By default `handlerTimeoutMs` and the time for the
-   * head.
+   * The time in which a request must arrive. 0 means that handlers set the limit themselves. The default is `handlerTimeoutMs`
+   * plus the time for the request head.
    */
   readonly requestTimeoutMs?: number
-  /** The proxies in front. Each appends the address of its caller to X-Forwarded-For. By default none. */
+  /** The proxies in front of the service. Each appends the address of its client to X-Forwarded-For. The default is no proxy. */
   readonly trustedProxies?: TrustedProxies | undefined
   readonly ignoreTrailingSlash?: boolean
-  /** A path below which every route answers too, such as `/auth/v1`. */
+  /** A second base path for every route, such as `/auth/v1`. */
   readonly secondBase?: string | undefined
   readonly ignoreDuplicateSlashes?: boolean
   readonly exposeHeadRoutes?: boolean
-  /** Whether this server answers URLs without a route. False when a plugin does. */
+  /** Whether this server handles URLs without a route. `false` if a plugin does. */
   readonly notFound?: boolean
-  /** Headers for answers to requests that are too broken to reach a route. The headers of such a request may be missing. */
+  /** Headers for responses to requests too broken to reach a route. The headers of such a request may be missing. */
   readonly brokenRequestHeaders?: (headers: IncomingHttpHeaders) => Readonly<Record<string, string>>
 }
 
-/** A server with zod schemas: the types of requests and answers follow from the schemas of a route. */
+/** A server with zod schemas. The types of requests and responses are derived from the schemas of a route. */
 export type Server = FastifyInstance<HttpServer, IncomingMessage, ServerResponse, FastifyBaseLogger, ZodTypeProvider>
 
 const URL_BYTES_MAX = 8_192
-/** The symbol under which Fastify looks for the name of a plugin. */
+/** The symbol under which Fastify looks up the name of a plugin. */
 const DISPLAY_NAME = Symbol.for('fastify.display-name')
 
-/** Returns a Fastify server with the limits, request ids, zod compilers and error envelope that all services share. */
+/** Returns a Fastify server with the limits, request ids, zod compilers and error envelope that are common to all services. */
 export function createServer(options: ServerOptions): Server {
   const { vocabulary, trustedProxies = 0 } = options
   const browserHeaders = createBrowserHeaders(trustedProxies)
@@ -78,7 +78,7 @@ export function createServer(options: ServerOptions): Server {
     return503OnClosing: false,
     exposeHeadRoutes: options.exposeHeadRoutes ?? true,
     ...(options.secondBase === undefined ? {} : { rewriteUrl: createRewrite(options.secondBase) }),
-    // Fastify would load ajv and its dependencies, 150 files, for compilers that are replaced below.
+    // Without this, Fastify would load ajv with its dependencies (150 files) for compilers that are replaced below.
     schemaController: { compilersFactory: { buildValidator: isReplaced, buildSerializer: isReplaced } },
     routerOptions: {
       ignoreTrailingSlash: options.ignoreTrailingSlash ?? false,
@@ -86,17 +86,17 @@ export function createServer(options: ServerOptions): Server {
       maxParamLength: URL_BYTES_MAX,
     },
     frameworkErrors: (error, request, reply) => {
-      // Fastify passes a request without decorations, whose `protocol` ignores proxies.
+      // Fastify passes a request without decorations. Its `protocol` ignores proxies, so read the raw request.
       reply.headers(browserHeaders(request.raw))
       return answerFrameworkError(options, error, request, reply)
     },
     clientErrorHandler: (error, socket) => answerBrokenRequest(options, error, socket),
   }).withTypeProvider<ZodTypeProvider>()
   app.register = namePlugins(app.register)
-  // Node would refuse other expectations than 100-continue itself, without the envelope. A server may ignore them (RFC 9110,
-  // 10.1.1).
+  // Node itself would refuse any expectation except 100-continue, without the envelope of the service. A server may ignore
+  // unknown expectations (RFC 9110, 10.1.1).
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
-  // Node would close the connection without an answer: CONNECT asks for a tunnel, and no service is a proxy.
+  // CONNECT asks for a tunnel, but no service is a proxy. Node would close the connection without a response.
   app.server.on('connect', (_request: IncomingMessage, socket: Socket) => {
     answerBrokenRequest(options, new Error('CONNECT asks for a tunnel'), socket)
     socket.on('error', () => socket.destroy()).destroySoon()
@@ -110,7 +110,7 @@ export function createServer(options: ServerOptions): Server {
   app.addHook('onRequest', (request, reply, done) => {
     reply.headers({ 'x-request-id': request.id, ...browserHeaders(request.raw) })
     const refusal = findRefusal(options, request, reply)
-    // The layout of a service does not reach refusals at unknown paths: its plugins come later.
+    // Set the layout here for unknown paths, because the plugins of a service are registered later.
     if (refusal && request.is404) reply.serializer((body: unknown) => errorText(vocabulary, body, reply.statusCode))
     done(refusal)
   })
@@ -126,8 +126,8 @@ export function createServer(options: ServerOptions): Server {
 }
 
 /**
- * Returns a `register` that names plugins after their functions. Fastify compares a plugin without a name
- * with every module that `require` has loaded, twice, before it takes that name.
+ * Returns a `register` that names plugins after their functions. Fastify compares an unnamed plugin twice with every module that
+ * `require` has loaded, before it uses the function name.
  */
 function namePlugins<Register extends CallableFunction>(register: Register): Register {
   return new Proxy(register, {
@@ -138,7 +138,7 @@ function namePlugins<Register extends CallableFunction>(register: Register): Reg
   })
 }
 
-/** Returns a function that removes the base from the URL of a request. Only a whole path segment is the base. */
+/** Returns a function that removes the base path from the URL of a request. The base must end at a path segment. */
 function createRewrite(base: string): (request: IncomingMessage) => string {
   return ({ url = '/' }) => {
     if (!url.startsWith(base)) return url
@@ -148,7 +148,7 @@ function createRewrite(base: string): (request: IncomingMessage) => string {
   }
 }
 
-/** Makes the ids of requests: the value of the header if it has the accepted form, otherwise a UUID. Logs show no card number. */
+/** Uses the header's value if it has the accepted form, otherwise a UUID. Never uses card numbers, as ids are logged. */
 function createRequestIds({ requestIdHeader, requestIdPattern = /^[\x21-\x7e]{1,128}$/ }: ServerOptions) {
   const header = requestIdHeader?.toLowerCase()
   return ({ headers }: { readonly headers: IncomingHttpHeaders }): string => {
@@ -158,7 +158,7 @@ function createRequestIds({ requestIdHeader, requestIdPattern = /^[\x21-\x7e]{1,
   }
 }
 
-/** Answers a request that Fastify refuses before any hook runs. Its log line is written here. */
+/** Responds to a request that Fastify refuses before any hook runs, and writes its log line. */
 function answerFrameworkError(
   { vocabulary, logger, brokenRequestHeaders }: ServerOptions,
   error: Error,
@@ -173,14 +173,14 @@ function answerFrameworkError(
   return sendError(vocabulary, known, reply.header('x-request-id', request.id))
 }
 
-/** The error for a request whose body has no slot, whose URL is too long, or which has not exactly one Host header. */
+/** The error for a request without a body slot, with a too long URL, or without exactly one Host header. */
 function findRefusal(
   { vocabulary, brokenRequestHeaders }: ServerOptions,
   { raw, url, headers }: FastifyRequest,
   reply: FastifyReply,
 ): HttpError | undefined {
   if (hasNoBodySlot(raw)) {
-    // The body stays unread, so the connection cannot be used again.
+    // The body is not read, so the connection cannot be used again.
     reply.header('connection', 'close')
     return vocabulary.busy()
   }
@@ -192,7 +192,7 @@ function findRefusal(
   return (isTooLong ? vocabulary.uriTooLong?.(cause) : undefined) ?? vocabulary.malformed(cause)
 }
 
-/** If there are several Host headers, Node uses the first, and a proxy may use another (RFC 9112, section 3.2). */
+/** If there are several Host headers, Node uses the first, but a proxy may use another (RFC 9112, section 3.2). */
 function countHosts({ rawHeaders }: IncomingMessage): number {
   let hosts = 0
   for (let i = 0; i < rawHeaders.length; i += 2) {
@@ -206,23 +206,21 @@ function isReplaced(): never {
 }
 
 interface HandlerDeadlineOptions {
-  /** Checked every quarter of a second. */
+  /** The time that a handler may take, in milliseconds. It is checked every 250 ms. */
   readonly handlerTimeoutMs: number
   readonly timedOut: (cause: unknown) => HttpError
-  /** The error for a request whose body has not arrived in time. */
   readonly bodyTimedOut: (cause: unknown) => HttpError
-  /** The error for a request whose body gets no slot. */
   readonly busy: () => HttpError
 }
 
 const CHECK_MS = 250
 
 /**
- * Answers a request whose handler takes too long. Fastify's `handlerTimeout` does the same, but makes and aborts an
- * AbortController and a timer for each request; both stood out in profiles. Here one timer checks all requests.
+ * Responds to a request whose handler takes too long. Fastify's `handlerTimeout` does the same, but creates an AbortController
+ * and a timer for each request, and both were visible in profiles. Here one timer checks all requests.
  *
- * The requests stand in an array, and each leaves its slot empty. A Map that changes with every request keeps a chain of its
- * old tables, in which V8 keeps finished requests until the next full collection.
+ * The running requests are kept in an array. A request that ends leaves its position empty. A Map that changes with every request
+ * would keep a chain of old tables, and V8 keeps finished requests in these tables until the next full collection.
  */
 export const handlerDeadline = fp<HandlerDeadlineOptions>(
   async (app, { handlerTimeoutMs, timedOut, bodyTimedOut, busy }) => {
@@ -265,7 +263,7 @@ export const handlerDeadline = fp<HandlerDeadlineOptions>(
     app.decorateReply('countForCaller', async function countForCaller(caller: string) {
       const { raw } = this.request
       const isTimed = this.slotOfDeadline !== undefined
-      // A body that waits for its slot does not use up the time of the handler.
+      // Stop the time limit while the body waits for its slot, so that waiting does not reduce the time of the handler.
       if (this.slotOfDeadline !== undefined) leave(this, this.slotOfDeadline)
       const hasSlot = await moveBodySlot(raw, `caller ${caller}`)
       if (isTimed) begin(this)
@@ -291,37 +289,34 @@ interface Running {
   readonly arrivedMs: number
 }
 
-/** Whether the client has not sent all of its body. An injected request has no such state. */
+/** Returns whether the client has not yet sent its whole body. Injected requests have no such state. */
 function isBodyAwaited({ request: { raw } }: FastifyReply): boolean {
   return raw.complete === false
 }
 
 function expire(reply: FastifyReply, error: HttpError): void {
   if (reply.sent || reply.request.raw.socket.destroyed) return
-  // An answer that has begun cannot be replaced.
+  // A response that has begun cannot be replaced, so close the connection.
   if (reply.raw.headersSent) reply.raw.destroy(error)
   else {
-    // The answer is sent, so a later result of the handler is dropped. Fastify would log a stack trace for each of them.
+    // Drop a later result of the handler. Otherwise Fastify would log a stack trace for it.
     reply.raw.once('finish', () => reply.hijack())
     reply.send(error)
   }
-  // When the handler sends something after all, Fastify logs the URL. The query may hold a token.
+  // If the handler sends a late response, Fastify logs the URL. Remove the query, because it may contain a token.
   reply.request.raw.url = shownPath(reply.request)
 }
 
 declare module 'fastify' {
   interface FastifyReply {
-    /** The slot of the request among those that run. */
+    /** The position of the request in the array of running requests. */
     slotOfDeadline: number | undefined
-    /**
-     * Removes the time limit. For handlers that send or read as long as there is data, keep none of it, and have their own
-     * limits.
-     */
+    /** Removes the time limit of the request. For handlers that stream data without storing it and have their own limits. */
     liftDeadline(): void
     /**
-     * Counts the request for its caller, whose token or key is verified, instead of its address. Call it before the body is
-     * read. The body waits while other bodies of the caller take up the share of one client.
-     * @throws the error of a busy service when no slot becomes free in time
+     * Counts the request for its caller instead of its address. Call it after the token or key is verified, and before the body
+     * is read. The body waits while other bodies of the caller use the whole share of one client.
+     * @throws the error of a busy service if no slot becomes free in time
      */
     countForCaller(caller: string): Promise<void>
   }

@@ -30,7 +30,7 @@ describe('parseTrustedProxies', () => {
     '10.0.0.0/8;10.1.0.0/16',
     'fe80::1%eth0',
     '2001:db8::/129',
-    // Every client could choose its address.
+    // With these networks every client could choose its address.
     '0.0.0.0/0',
     '::/0',
     '::ffff:0.0.0.0/96',
@@ -53,9 +53,9 @@ describe('createAddressReader', () => {
     [1, '10.0.0.1', '', '10.0.0.1'],
     [1, '10.0.0.1', '1.1.1.1, 198.51.100.7', '198.51.100.7'],
     [2, '10.0.0.1', '1.1.1.1, 198.51.100.7, 10.0.0.2', '198.51.100.7'],
-    // Fewer proxies than trusted: the request did not come through all of them.
+    // There are fewer proxies than trusted, so the request did not pass through all of them.
     [5, '10.0.0.1', '198.51.100.7', '198.51.100.7'],
-    // A socket of the file system has no address. A count trusts it.
+    // A Unix socket has no address. It is trusted if the setting is a number of hops.
     [1, undefined, '198.51.100.7', '198.51.100.7'],
     [PROXIES, '192.0.2.1', '1.1.1.1', '192.0.2.1'],
     [PROXIES, undefined, '1.1.1.1', ''],
@@ -63,13 +63,13 @@ describe('createAddressReader', () => {
     [PROXIES, '10.0.0.1', '1.1.1.1, 198.51.100.7, 10.9.9.9, fd00::2', '198.51.100.7'],
     [PROXIES, '::ffff:10.0.0.1', '198.51.100.7, ::ffff:10.0.0.2', '198.51.100.7'],
     [PROXIES, 'fd00::1', '2001:DB8::7', '2001:db8::7'],
-    // All of them are proxies: the farthest one is the client.
+    // All of the addresses are proxies, so the farthest one is the client.
     [PROXIES, '10.0.0.1', '10.0.0.3, 10.0.0.2', '10.0.0.3'],
     // Ports, brackets and zones.
     [PROXIES, '10.0.0.1', '198.51.100.7:51234, 10.0.0.2:443', '198.51.100.7'],
     [PROXIES, '10.0.0.1', '[2001:db8::7]:51234, [fd00::2]:443', '2001:db8::7'],
     [PROXIES, '10.0.0.1', 'fe80::7%eth0', 'fe80::7'],
-    // The peer alone is trusted, and only while its address is private.
+    // Only the peer is trusted, and only if its address is private.
     [PEER, '172.18.0.3', '1.1.1.1, 198.51.100.7', '198.51.100.7'],
     [PEER, '172.18.0.3', '1.1.1.1, 172.18.0.2', '172.18.0.2'],
     [PEER, 'fd00::3', '198.51.100.7', '198.51.100.7'],
@@ -80,7 +80,7 @@ describe('createAddressReader', () => {
     // Empty entries are skipped.
     [1, '10.0.0.1', '1.1.1.1, , 198.51.100.7 ,, ', '198.51.100.7'],
     [1, '10.0.0.1', ' , ,', '10.0.0.1'],
-    // An entry that is not an address ends the search: nothing to the left of it counts.
+    // An entry that is not an address ends the search. No entry to its left is used.
     [2, '10.0.0.1', '198.51.100.7, unknown', '10.0.0.1'],
     [PROXIES, '10.0.0.1', '198.51.100.7, evil, 10.0.0.2', '10.0.0.2'],
     [PROXIES, '10.0.0.1', '198.51.100.7, "10.0.0.2"', '10.0.0.1'],

@@ -6,13 +6,13 @@ import { toAddress } from './address-key.ts'
 
 /**
  * The proxies whose X-Forwarded headers are trusted: a number of hops, or networks (canonical CIDR). 0 and the empty list trust
- * nobody. `private peer` trusts the peer of the connection, for one hop, while the address of that peer is private.
+ * no proxy. `private peer` trusts the peer of the connection, for one hop, if the address of the peer is private.
  */
 export type TrustedProxies = number | readonly string[] | 'private peer'
 
 const HOPS_MAX = 99
 
-/** Parses `2`, or `10.0.0.0/8, 2001:db8::1`. Undefined when the text is neither. */
+/** Parses `2`, or `10.0.0.0/8, 2001:db8::1`. Returns `undefined` if the text is neither. */
 export function parseTrustedProxies(text: string): Exclude<TrustedProxies, 'private peer'> | undefined {
   if (/^\d+$/.test(text.trim())) return Number(text) <= HOPS_MAX ? Number(text) : undefined
   const networks = text.split(',').map((entry) => toNetwork(entry.trim()))
@@ -20,10 +20,10 @@ export function parseTrustedProxies(text: string): Exclude<TrustedProxies, 'priv
 }
 
 /**
- * Makes a reader of the client's address: the address of the socket or, if proxies are trusted, an address in X-Forwarded-For.
- * Each proxy appends the address of its caller, so the header is read from the right. The first address that is not a trusted
- * proxy is the client, which can change nothing to the right of its own entry. Empty entries are skipped. An entry that is not an
- * address ends the search: the proxy that appended it counts as the client.
+ * Returns a function that reads the client's address: the address of the socket or, if proxies are trusted, an address in
+ * X-Forwarded-For. Each proxy appends the address of its client, so the header is read from the right. The first address that is
+ * not a trusted proxy is the client. The client cannot change anything to the right of its own entry. Empty entries are skipped.
+ * An entry that is not an address ends the search, and the proxy that appended it counts as the client.
  */
 export function createAddressReader(
   trusted: TrustedProxies,
@@ -47,8 +47,8 @@ export function createAddressReader(
 }
 
 /**
- * Makes a reader of the client's protocol: the protocol of the socket, or the protocol that a trusted peer names in
- * X-Forwarded-Proto.
+ * Returns a function that reads the client's protocol: the protocol of the socket, or the protocol in the X-Forwarded-Proto
+ * header of a trusted peer.
  */
 export function createProtocolReader(trusted: TrustedProxies): (request: IncomingMessage) => 'https' | 'http' {
   const readForwarded = createForwardedReader(trusted)
@@ -59,7 +59,7 @@ export function createProtocolReader(trusted: TrustedProxies): (request: Incomin
   }
 }
 
-/** Reads the last value of an X-Forwarded header, which the peer has appended. Undefined when the peer is not trusted. */
+/** Reads the last value of an X-Forwarded header, added by the peer. `undefined` if the peer is not trusted. */
 function createForwardedReader(
   trusted: TrustedProxies,
 ): ({ headers, socket }: IncomingMessage, name: string) => string | undefined {
@@ -72,9 +72,9 @@ function createForwardedReader(
 }
 
 /**
- * Makes `request.ip` the address of the client, for every limit and log line. `request.protocol` and `request.host` follow the
- * X-Forwarded headers of a trusted peer only. Fastify's own `trustProxy` would also accept an entry that is not an address, or
- * that ends in a port.
+ * Sets `request.ip` to the address of the client, for every limit and log line. `request.protocol` and `request.host` use the
+ * X-Forwarded headers only of a trusted peer. Fastify's own `trustProxy` would also accept an entry that is not an address, or
+ * that ends with a port.
  */
 export function trustProxies(app: FastifyInstance, trusted: TrustedProxies): void {
   const readAddress = createAddressReader(trusted)
@@ -108,7 +108,7 @@ function createTrust(trusted: TrustedProxies): (address: string, hop: number) =>
   }
 }
 
-/** The addresses of own machines and containers: loopback, private and link-local ones. */
+/** The address ranges of own machines and containers: loopback, private and link-local. */
 const PRIVATE_RANGES: ReadonlySet<string> = new Set(['loopback', 'private', 'uniqueLocal', 'linkLocal'])
 
 function isPrivate(address: string): boolean {
@@ -116,8 +116,8 @@ function isPrivate(address: string): boolean {
 }
 
 /**
- * A network in CIDR form. An address is a network of one address. A network of all addresses is refused: every client could
- * then choose its address. As in `toAddress`, IPv4 inside IPv6 becomes IPv4.
+ * Returns a network in CIDR form. A single address becomes a network of one address. A network of all addresses is refused,
+ * because every client could then choose its address. IPv4 inside IPv6 becomes IPv4, as in `toAddress`.
  */
 function toNetwork(entry: string): string | undefined {
   const [host = '', prefix, ...more] = entry.split('/')
@@ -131,5 +131,5 @@ function toNetwork(entry: string): string | undefined {
   return bits > MAPPED_BITS ? `${address.toIPv4Address()}/${bits - MAPPED_BITS}` : undefined
 }
 
-/** Length of the prefix `::ffff:` before an IPv4 address inside IPv6. */
+/** The length of the prefix `::ffff:` before an IPv4 address inside IPv6, in bits. */
 const MAPPED_BITS = 96

@@ -25,7 +25,7 @@ function openFile(name: string) {
   return { file, descriptor: openSync(file, 'a') }
 }
 
-/** Compares files, not descriptors: other threads of the tests open files meanwhile. */
+/** Compares inodes, because other test threads may open files and reuse the descriptor. */
 function isOpen({ file, descriptor }: ReturnType<typeof openFile>): boolean {
   try {
     return fstatSync(descriptor).ino === statSync(file).ino
@@ -34,7 +34,7 @@ function isOpen({ file, descriptor }: ReturnType<typeof openFile>): boolean {
   }
 }
 
-/** The last bytes of a file with tens of millions of bytes. */
+/** Reads the last `length` bytes of a large file. */
 function endOf(file: string, length: number): string {
   const descriptor = openSync(file, 'r')
   const bytes = Buffer.alloc(length)
@@ -48,7 +48,7 @@ function writeTo(descriptor: number) {
   return { errors, writer: createByteWriter(descriptor, ({ message }) => void errors.push(message)) }
 }
 
-/** A pipe whose writes never block, and that only `read` reads. It stays open, so that the rest is written later. */
+/** A pipe without blocking writes. Only `read` reads it. It stays open, so that the rest is written later. */
 function openPipe(name: string) {
   const file = join(folder, name)
   execFileSync('mkfifo', [file])
@@ -83,7 +83,7 @@ describe('a file', () => {
     const piece = (i: number) => `${i}${'x'.repeat(1_000_000)}\n`
     for (let i = 0; i < 20; i++) {
       writer.write(Buffer.from(piece(i)))
-      // The write is under way.
+      // Let the write begin.
       await setImmediate()
       writer.write(Buffer.from(piece(i + 0.5)))
       await writer.flush()
@@ -197,7 +197,7 @@ describe('a full pipe', () => {
     const { writer, errors } = writeTo(descriptor)
     const text = lines('line', 9_000)
     writer.write(Buffer.from(text))
-    // Fake timers leave Atomics.wait alone.
+    // Fake timers do not replace Atomics.wait.
     const wait = vi.spyOn(Atomics, 'wait').mockReturnValue('timed-out')
     onTestFinished(() => wait.mockRestore())
     writer.flushSync()

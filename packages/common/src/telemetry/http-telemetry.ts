@@ -7,25 +7,25 @@ import { CENSOR, REDACTED_MEMBERS } from './redaction.ts'
 
 interface HttpTelemetryOptions {
   readonly meter: Meter
-  /** Paths that are measured but not logged, such as health checks. */
+  /** Paths that are measured but not logged, for example health checks. */
   readonly quiet?: readonly string[]
 }
 
-/** Status in the log of a request whose client left before its answer. It is never sent. The number is nginx's. */
+/** The logged status if the client left before its response. It is never sent. nginx uses the same number. */
 const CLIENT_LEFT = 499
-/** Status in the log of a request whose answer this side has broken off, whatever status was sent. */
+/** The logged status if the server aborted its response, whatever status was sent. */
 const BROKEN_OFF = 500
 
 /**
- * Writes one log line and one histogram sample for each request when it ends, however it ends. Metrics have the route pattern
- * as a label, so no label contains an id. Routes add members to the line by `request.logFields`.
+ * Writes one log line and one histogram sample for each request when it ends, even if it is aborted. Metrics use the route
+ * pattern as a label, so that no label contains an id. Routes add members to the line with `request.logFields`.
  */
 export const httpTelemetry = fp<HttpTelemetryOptions>(
   async (app, { meter, quiet = ['/health', '/ready'] }) => {
     const duration = meter.createHistogram('http_server_request_duration_seconds', {
       description: 'Time from the first byte of a request to the last of its answer',
     })
-    // Request lines are flat and contain no input but the path. Only the members that routes add are checked for secrets.
+    // Request lines are flat, and their only input is the path. So only the members that routes add are checked for secrets.
     const lines = app.log.child({}, { redact: [] })
     const silent = new Set(quiet)
     const routes = new Map<string | undefined, string>()
@@ -60,7 +60,7 @@ export const httpTelemetry = fp<HttpTelemetryOptions>(
       else lines.info(line, 'request')
     }
     app.addHook('onRequest', (request, reply, done) => {
-      // Fastify runs no hook for a request whose answer was not sent whole.
+      // Fastify runs no hook if the response was not sent completely.
       reply.raw.on('close', () => {
         if (!request.isRecorded) record(request, statusOfCut(reply), reply.elapsedTime)
       })
@@ -75,8 +75,8 @@ export const httpTelemetry = fp<HttpTelemetryOptions>(
 )
 
 /**
- * The status in the log of a request whose answer was not sent whole. A client that leaves ends its side of the connection
- * first, or resets it.
+ * Returns the status to log if the response was not sent completely. A client that leaves ends its side of the connection first,
+ * or resets the connection.
  */
 export function statusOfCut({ raw: { errored }, request: { raw } }: FastifyReply): number {
   const hasClientLeft = errored === null && (raw.socket.readableEnded || raw.socket.errored !== null)
@@ -98,8 +98,8 @@ declare module 'fastify' {
 type Arguments = readonly unknown[]
 
 /**
- * The logger of one request, whose lines contain its id. It makes a child of the server's logger when it is first used: most
- * requests write no lines of their own, so most children would be made for nothing.
+ * The logger of one request. Its lines contain the request id. It creates a child of the server's logger only on first use,
+ * because most requests write no lines of their own.
  */
 export class RequestLog {
   readonly #parent: FastifyBaseLogger

@@ -1,30 +1,29 @@
 export interface ByteSink {
-  /** Takes the bytes over: the caller must not change them afterwards. */
+  /** Takes ownership of the bytes. The caller must not change them afterwards. */
   write(bytes: Buffer): unknown
   /** Resolves when all bytes are written or dropped, or after 5 s. */
   flush(): Promise<void>
-  /** Writes all waiting bytes before it returns, at the end of the process. A write that is under way may finish later. */
+  /** Writes all waiting bytes synchronously, at the end of the process. A write that is under way may finish later. */
   flushSync(): void
 }
 
 const BUFFER_BYTES = 65_536
-/** Most bytes of UTF-8 for one unit of a JavaScript string. */
+/** The maximum number of UTF-8 bytes for one unit of a JavaScript string. */
 const BYTES_PER_UNIT = 3
 const WAIT_MS = 200
 
-/** A buffer of lines that all sinks share. */
 export interface LineBuffer {
   readonly write: (line: string) => void
-  /** Passes on all lines, and flushes the sinks. */
+  /** Passes all lines to the sinks and flushes the sinks. */
   readonly flush: () => Promise<void>
 }
 
 /**
- * Returns a buffer that collects lines up to 64 KiB for at most 200 ms, and gives each sink the same bytes. Lines become bytes
- * at once: pino makes a line as a tree of pieces, and these trees were most of what each garbage collection had to move. pino's
- * own buffer counts all bytes that it holds again with each line: at 16 KiB that took longer than making the line. Lines that
- * are held when the process ends, even by an error, are still written.
- * @param scrub gets one line at a time. If it got many, one suspicious line would make it search all of them
+ * Returns a buffer that collects up to 64 KiB of lines for at most 200 ms, and passes the same bytes to each sink. It converts
+ * lines to bytes immediately, because pino's string trees were most of the work of garbage collections. pino's own buffer
+ * recounts all its bytes for each line, which took longer than building the line at 16 KiB. Lines in the buffer are written when
+ * the process ends, even after an error.
+ * @param scrub removes secrets from one line; in several lines, one suspicious line would make it search all
  */
 export function createLineBuffer(
   sinks: readonly ByteSink[],
@@ -37,7 +36,7 @@ export function createLineBuffer(
     clearTimeout(timer)
     timer = undefined
     if (length === 0) return
-    // A copy: otherwise a slow sink would keep the whole buffer for each short line.
+    // Make a copy. Otherwise a slow sink would keep the whole buffer in memory for each short line.
     const bytes = Buffer.from(held.subarray(0, length))
     length = 0
     for (const sink of sinks) sink.write(bytes)
@@ -65,7 +64,6 @@ export function createLineBuffer(
   return buffer
 }
 
-/** The flushes of all buffers of the process. */
 const flushes = new Set<() => void>()
 
 function flushAll(): void {

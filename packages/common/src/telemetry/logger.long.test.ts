@@ -129,7 +129,7 @@ describe('createLogDestination', () => {
     expect(errors).toEqual([expect.stringContaining('ENOENT')])
   })
 
-  /** A process that logs `count` lines, reports it on standard error, then runs the program. */
+  /** Starts a process that logs `count` lines, reports this on standard error, and then runs the program. */
   function startLogging(stdout: number, count: number, program: string) {
     const source = `import { createLogger } from ${JSON.stringify(import.meta.resolve('./logger.ts'))}
   const log = createLogger({ level: 'info' })
@@ -150,7 +150,7 @@ describe('createLogDestination', () => {
     expect(logging.stderr()).toMatch(/^logged\nstandard output: ENOSPC.*; lines are lost\n$/)
   })
 
-  /** A pipe whose writers may have to wait. */
+  /** Opens a pipe on which writes may block. */
   function openPipe(name: string) {
     const file = join(folder, name)
     execFileSync('mkfifo', [file])
@@ -158,7 +158,7 @@ describe('createLogDestination', () => {
     return { writer, reader: openSync(file, 'r') }
   }
 
-  /** The code of the error that a function throws. Undefined: it throws none. */
+  /** Returns the code of the error that a function throws, or `undefined` if it throws none. */
   function codeOf(run: () => void): unknown {
     try {
       run()
@@ -175,7 +175,7 @@ describe('createLogDestination', () => {
     log.flushSync()
     expect(errors).toEqual([expect.stringContaining('EAGAIN')])
     for (const descriptor of [writer, reader]) closeSync(descriptor)
-    // A program that another test starts at this moment inherits the descriptors until it runs.
+    // Poll, because a process that another test starts at this moment inherits the descriptors for a short time.
     const open = () => closeSync(openSync(join(folder, 'as-file'), constants.O_WRONLY | constants.O_NONBLOCK))
     await expect.poll(() => codeOf(open)).toBe('ENXIO')
     expect(() => createLogDestination({ file: join(folder, 'as-file') }, () => {})).toThrow('ENXIO')

@@ -13,37 +13,37 @@ import { type Logger, pino } from 'pino'
 import { type ByteSink, createLineBuffer } from './line-buffer.ts'
 import { CENSOR, REDACTED_PATHS } from './redaction.ts'
 
-/** From the most to the least severe. `panic` writes the same lines as `fatal`. */
+/** Ordered from the most to the least severe. `panic` writes the same lines as `fatal`. */
 export const LOG_LEVELS = ['panic', 'fatal', 'error', 'warn', 'info', 'debug'] as const
 export type LogLevel = (typeof LOG_LEVELS)[number]
 
 export interface LoggerConfig {
   readonly level: LogLevel
-  /** A file that lines are appended to, beside standard output. Its folder is made. */
+  /** A file to which lines are appended, in addition to standard output. Its folder is created. */
   readonly file?: string | undefined
-  /** False keeps lines from standard output. */
+  /** `false` disables standard output. */
   readonly stdout?: boolean
-  /** True writes lines to standard error too: for commands, whose output is for others. */
+  /** `true` also writes lines to standard error. Commands use it, because their standard output is for other programs. */
   readonly stderr?: boolean
   readonly redact?: readonly string[]
   /** Removes secrets from a finished line. */
   readonly scrub?: (text: string) => string
-  /** Members of every line, for example `{ component: 'api' }`. */
+  /** Members of every line, such as `{ component: 'api' }`. */
   readonly base?: Readonly<Record<string, unknown>>
 }
 
 export interface ServiceLogger {
   readonly logger: Logger
-  /** Opens the file again, after it was moved. */
+  /** Reopens the file after it was moved. */
   reopen(): Promise<void>
   /** Resolves when all lines so far are written, or after 5 s. */
   flush(): Promise<void>
 }
 
 /**
- * Makes a buffered logger of JSON lines with time, level and msg. Lines that it holds when the process ends are still written.
- * To have them written in order, await `flush` first.
- * @throws Error naming the file when it cannot be written
+ * Creates a buffered logger of JSON lines with time, level and msg. Lines in the buffer are written even when the process ends.
+ * To have them written in order, await `flush` before the end.
+ * @throws Error with the name of the file, if it cannot be written
  */
 export function createLogger(config: LoggerConfig): ServiceLogger {
   const destinations = [
@@ -71,7 +71,7 @@ export function createLogger(config: LoggerConfig): ServiceLogger {
   }
 }
 
-/** pino's time, formatted once a millisecond and up to 1 ms old: a busy server logs twenty lines in a millisecond. */
+/** pino's time member, formatted once per millisecond: a busy server logs twenty lines in that time. */
 function timeMember(): () => string {
   let madeAtMs = -Infinity
   let member = ''
@@ -98,44 +98,43 @@ function openFile(file: string): LogDestination {
   }
 }
 
-/** Writes to standard error: a full disk must be seen, and must not end the process. */
+/** Returns a function that reports lost lines on standard error. A full disk must be visible, but must not end the process. */
 function reportLoss(what: string): (error: Error) => void {
   return (error) => {
     try {
       writeSync(STDERR, `${what}: ${error.message}\n`)
     } catch {
-      // If standard error is closed too, the loss cannot be reported anywhere, and must not end the process.
+      // If standard error is closed too, the loss cannot be reported. It must not end the process.
     }
   }
 }
 
-/** Creates one folder after the other: Node's recursive form does not return on every file system. */
+/** Creates a folder and its parents one by one. Node's recursive option does not return on every file system. */
 function createFolder(folder: string): void {
   if (existsSync(folder)) return
   createFolder(dirname(folder))
   try {
     mkdirSync(folder)
   } catch (error) {
-    // Another process may have made the folder meanwhile.
+    // Ignore the error if another process has created the folder in the meantime.
     if (!existsSync(folder)) throw error
   }
 }
 
-/** Never throws: lines that cannot be written are dropped. */
+/** Never throws. Lines that cannot be written are dropped. */
 interface LogDestination extends ByteSink {
-  /** Opens the file again, after it was moved. Earlier lines go to the moved file, unless that takes 5 s. */
+  /** Reopens the file after it was moved. Earlier lines go to the moved file, unless that takes 5 s. */
   reopen(): Promise<void>
 }
 
-/** An open descriptor, or the name of a file. */
 type LogTarget = { readonly descriptor: number } | { readonly file: string }
 
 type OnError = (error: Error) => void
 
 /**
- * Opens the destination of the lines.
- * @param onError called when lines begin to be lost, and when a file cannot be opened again
- * @throws Error of the system when the file cannot be opened
+ * Opens the destination of the log lines.
+ * @param onError called when lines start to be lost, and when a file cannot be reopened
+ * @throws Error of the system if the file cannot be opened
  */
 export function createLogDestination(target: LogTarget, onError: OnError): LogDestination {
   if ('descriptor' in target) return { ...writerOf(target.descriptor, onError), reopen: async () => {} }
@@ -153,12 +152,12 @@ export function createLogDestination(target: LogTarget, onError: OnError): LogDe
   }
 }
 
-/** Opens a pipe again, so that non-blocking writes stay private to this process. A socket cannot be opened again. */
+/** Reopens a pipe, so that non-blocking writes affect only this process. A socket cannot be reopened. */
 function writerOf(descriptor: number, onError: OnError): ByteWriter {
   try {
     if (fstatSync(descriptor).isFIFO()) return openWriter(`/proc/self/fd/${descriptor}`, onError)
   } catch {
-    // Only Linux has these names, and the pipe may belong to another user.
+    // Use the descriptor itself: these names exist only on Linux, and the pipe may belong to another user.
   }
   return createByteWriter(descriptor, onError)
 }
@@ -168,34 +167,34 @@ function openWriter(file: string, onError: OnError): ByteWriter {
   return createByteWriter(descriptor, onError, fstatSync(descriptor).isFIFO() ? writeNow : undefined)
 }
 
-/** Non-blocking: a pipe whose reader has stopped must not keep the process from ending. Files ignore the flag. */
+/** Non-blocking: a pipe without an active reader must not keep the process from ending. Files ignore the flag. */
 function open(file: string): number {
   return openSync(file, constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND | constants.O_NONBLOCK)
 }
 
-/** Never throws: lines that cannot be written are dropped. */
+/** Never throws. Lines that cannot be written are dropped. */
 interface ByteWriter extends ByteSink {
-  /** Writes to another descriptor from now on, and closes the old one as soon as no write to it is under way. */
+  /** Writes to another descriptor from now on. Closes the old descriptor as soon as no write to it is under way. */
   moveTo(descriptor: number): void
 }
 
-/** Writes some of the bytes. `done` gets their number. */
+/** Writes some of the bytes. `done` gets the number of written bytes. */
 type Write = (descriptor: number, bytes: Buffer, done: (error: Error | null, count: number) => void) => void
 
-/** Bytes that may wait for a target that takes none. Further lines are dropped: a log must not fill the memory. */
+/** The maximum number of bytes that wait for a target. Further lines are dropped, so that the log does not fill the memory. */
 const HELD_BYTES_MAX = 16 * 1024 * 1024
-/** When a pipe is full, the write is tried again after this time, which doubles each time up to the longest. */
+/** The time after which a write to a full pipe is retried. It doubles with each retry, up to the maximum. */
 const RETRY_MS = 1
 const RETRY_MS_MAX = 50
-/** How long a flush waits for a reader. */
+/** The time that a flush waits for a reader. */
 const FLUSH_MS = 5_000
 const FLUSH_SYNC_MS = 1_000
 
 /**
- * Writes chunks of bytes to a descriptor, one after the other, and gives up after a time. pino's own `flushSync` has no time limit:
- * a process that waits for it neither serves nor stops.
- * @param onError called at the first failure after a success, and when bytes are dropped for the first time
- * since all were written
+ * Creates a writer that writes chunks to a descriptor in order, and gives up after a time. pino's own `flushSync` has no time
+ * limit, and a process that waits for it neither serves nor stops.
+ * @param onError called at the first failure after a success, and when bytes are dropped for the first time since the queue was
+ * empty
  */
 export function createByteWriter(
   descriptor: number,
@@ -230,7 +229,7 @@ export function createByteWriter(
   return {
     write: (bytes) => {
       const isEmpty = queue.first() === undefined
-      // A flush in the same tick of the event loop still finds the bytes here.
+      // Start the write in the next tick, so that a flush in the current tick still finds the bytes in the queue.
       if (isEmpty) setImmediate(writeFirst)
       if (!queue.add(bytes)) reportRoom(new Error('16 MiB wait to be written'))
       else if (isEmpty) reportRoom(undefined)
@@ -252,7 +251,7 @@ export function createByteWriter(
   }
 }
 
-/** For a descriptor whose writes never block: no write is under way when the process ends. */
+/** Writes synchronously. Use it for descriptors whose writes never block, so that no write is under way when the process ends. */
 export const writeNow: Write = (descriptor, bytes, done) => {
   let count: number
   try {
@@ -271,7 +270,7 @@ function closeQuietly(descriptor: number): void {
   }
 }
 
-/** Creates a report that passes on an error unless the previous call had one too. */
+/** Returns a function that passes on an error, unless the previous call had an error too. */
 function createReport(onError: (error: Error) => void): (error: Error | undefined) => void {
   let hasFailed = false
   return (error) => {
@@ -280,7 +279,7 @@ function createReport(onError: (error: Error) => void): (error: Error | undefine
   }
 }
 
-/** @returns the error that kept it from writing all bytes, if any */
+/** @returns the error that prevented writing all bytes, if any */
 function writeAll(descriptor: number, bytes: Buffer): Error | undefined {
   let rest = bytes
   for (let waitedMs = 0; rest.length > 0; ) {
@@ -295,7 +294,7 @@ function writeAll(descriptor: number, bytes: Buffer): Error | undefined {
   }
 }
 
-/** Whether a pipe is full at the moment. */
+/** Returns whether the error means that a pipe is full at the moment. */
 function isFull(error: Error): boolean {
   return 'code' in error && error.code === 'EAGAIN'
 }
@@ -304,23 +303,23 @@ function toError(cause: unknown): Error {
   return cause instanceof Error ? cause : new Error(String(cause))
 }
 
-/** Bytes in a queue, or a function to call when all bytes before it have left. */
+/** Bytes in a queue, or a function to call when all bytes before it have left the queue. */
 type Item = Buffer | (() => void)
 
 interface ByteQueue {
-  /** Adds a chunk. @returns false when the queue is full and the chunk is dropped */
+  /** Adds a chunk. @returns `false` if the queue is full and the chunk is dropped */
   readonly add: (bytes: Buffer) => boolean
   readonly first: () => Buffer | undefined
-  /** Removes bytes from the start of the first chunk, once they are written or given up. */
+  /** Removes bytes from the start of the first chunk, after they are written or given up. */
   readonly drop: (count: number) => void
   readonly takeAll: () => Buffer
-  /** Removes all bytes but the first chunk. */
+  /** Removes and returns all bytes except the first chunk. */
   readonly takeRest: () => Buffer
-  /** Resolves when everything that was added before has left the queue. */
+  /** Resolves when everything that was added before this call has left the queue. */
   readonly passed: () => Promise<void>
 }
 
-/** Returns an empty queue of bytes, which are written chunk by chunk. A chunk stays until all of it is written. */
+/** Returns an empty queue of bytes. Chunks are written in order, and a chunk stays in the queue until all of it is written. */
 export function createByteQueue(bytesMax: number): ByteQueue {
   let items: Item[] = []
   let length = 0

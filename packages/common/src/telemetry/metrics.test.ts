@@ -20,7 +20,7 @@ import { createDeferredMeter, createMetrics, type Metrics } from './metrics.ts'
 let metrics: Metrics
 let port: number
 let observed = 0
-/** The gauge waits for this. */
+/** The callback of the gauge waits for this promise. */
 let released = Promise.resolve()
 
 beforeAll(async () => {
@@ -54,7 +54,7 @@ describe('the metrics listener', () => {
     observed = 0
     const asked = Promise.all(Array.from({ length: 20 }, ask))
     await expect.poll(() => observed).toBe(1)
-    // The server answers this request after it has read the earlier ones.
+    // The server handles this request only after it has read the earlier ones.
     const other = await fetch(`http://127.0.0.1:${port}/other`)
     expect([other.status, await other.text()]).toEqual([404, ''])
     resolve()
@@ -97,7 +97,7 @@ beforeEach(() => {
 })
 afterEach(() => provider.shutdown())
 
-/** The instruments that a meter has, with the values of their first points. */
+/** Returns the instruments of a meter, with the values of their first points. */
 async function collect(): Promise<Record<string, unknown>> {
   await provider.forceFlush()
   const [{ scopeMetrics = [] } = {}] = exporter.getMetrics()
@@ -154,7 +154,7 @@ describe('createDeferredMeter', () => {
       up_down: 6,
       gauge: 5,
       late: 11,
-      // The meter shares the values out to buckets of its own choice.
+      // The meter chooses the boundaries of the buckets.
       histogram: { count: 2, sum: 8, min: 4, max: 4, buckets: expect.any(Object) },
       observed_counter: 7,
       observed_gauge: 7,

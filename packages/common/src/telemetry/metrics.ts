@@ -17,7 +17,7 @@ import { createMetricExporter, type OtlpProtocol } from './otlp-exporters.ts'
 
 export interface MetricsConfig {
   readonly enabled: boolean
-  /** `prometheus` opens a listener. `opentelemetry` pushes by OTLP to OTEL_EXPORTER_OTLP_ENDPOINT. */
+  /** `prometheus` opens a listener. `opentelemetry` pushes metrics over OTLP to OTEL_EXPORTER_OTLP_ENDPOINT. */
   readonly exporter: 'prometheus' | 'opentelemetry'
   readonly otlpProtocol?: OtlpProtocol
   readonly host: string
@@ -26,16 +26,15 @@ export interface MetricsConfig {
   readonly resource: Attributes
 }
 
-/** The instruments of a process and the listener that prints them. */
 export interface Metrics {
   readonly meter: Meter
   readonly enabled: boolean
-  /** Opens the listener. @returns its port, or undefined when there is no listener */
+  /** Opens the listener. @returns its port, or `undefined` if there is no listener */
   listen(): Promise<number | undefined>
   close(): Promise<void>
 }
 
-/** Makes the meter of the process. When metrics are off, it does nothing. */
+/** Creates the meter of the process. If metrics are disabled, the meter does nothing. */
 export async function createMetrics(config: MetricsConfig): Promise<Metrics> {
   if (!config.enabled) {
     const { createNoopMeter } = await import('@opentelemetry/api')
@@ -44,12 +43,12 @@ export async function createMetrics(config: MetricsConfig): Promise<Metrics> {
   return config.exporter === 'prometheus' ? createPrometheus(config) : createPush(config)
 }
 
-/** In seconds, from a few hundred microseconds to the longest time of a request. */
+/** Bucket boundaries in seconds, up to the longest time of a request. */
 const DURATION_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
-/** How long a scrape waits for values that are read elsewhere. Prometheus must get the other values while those do not come. */
+/** How long a scrape waits for values from other systems. Prometheus must get the rest without them. */
 const OBSERVE_MS = 4_000
-/** How long a request for metrics may take to arrive. */
+/** The time in which a request for metrics must arrive, in milliseconds. */
 const REQUEST_MS = 10_000
 
 async function createProvider(config: MetricsConfig, reader: IMetricReader) {
@@ -81,7 +80,7 @@ async function createPush(config: MetricsConfig): Promise<Metrics> {
   }
 }
 
-/** `listen` loads the libraries, so that no request waits for them. */
+/** Creates metrics for Prometheus. `listen` loads the libraries, so that no request waits for them. */
 function createPrometheus(config: MetricsConfig): Metrics {
   const { meter, attach } = createDeferredMeter()
   let provider: MeterProvider | undefined
@@ -114,9 +113,9 @@ function createPrometheus(config: MetricsConfig): Metrics {
 }
 
 /**
- * The page for a browser that opens the port. Prometheus asks for text. The page has no link to the service, because only a
- * proxy knows the address that the service has outside. The page of the service has no link to this port, because the port is
- * private.
+ * Renders the page for a browser that opens the port. Prometheus requests plain text instead. The page has no link to the
+ * service, because only a proxy knows the public URL of the service. The front page of the service has no link to this port,
+ * because the port is private.
  */
 function renderMetricsPage(service: unknown): RenderedPage {
   return renderFrontPage({
@@ -137,7 +136,7 @@ function renderMetricsPage(service: unknown): RenderedPage {
 function listen({ host, port, resource }: MetricsConfig, render: () => Promise<string>): Promise<Server> {
   let rendering: Promise<string> | undefined
   const page = renderMetricsPage(resource['service.name'])
-  // Concurrent scrapes share one result: a thousand of them cost as much as one.
+  // Concurrent scrapes share one result, so a thousand scrapes cost as much as one.
   const renderOnce = () => {
     rendering ??= render().finally(() => {
       rendering = undefined
@@ -146,7 +145,7 @@ function listen({ host, port, resource }: MetricsConfig, render: () => Promise<s
   }
   const { handle, watch } = boundConnections((request, response) => {
     const [path = ''] = (request.url ?? '').split('?', 1)
-    // Node.js sends no body to HEAD.
+    // Node.js sends no body for HEAD.
     if (!['GET', 'HEAD'].includes(request.method ?? '') || !['/', '/metrics'].includes(path)) {
       response.writeHead(404).end()
       return
@@ -170,16 +169,15 @@ function listen({ host, port, resource }: MetricsConfig, render: () => Promise<s
 
 type Act = (meter: Meter) => void
 
-/** A meter that works before its library is loaded. */
 interface DeferredMeter {
   readonly meter: Meter
-  /** Makes all instruments on the real meter, and records the values so far there. Call it once. */
+  /** Creates all instruments on the real meter and records the values so far. Call it once. */
   readonly attach: (target: Meter) => void
 }
 
 /**
- * Returns a meter whose instruments work before their library is loaded, which has 300 files and would delay
- * a start. Their values wait, in order.
+ * Returns a meter whose instruments can be used before their library is loaded. The library has 300 files and would delay the
+ * start. Until then, values wait in order.
  */
 export function createDeferredMeter(): DeferredMeter {
   let real: Meter | undefined
@@ -189,9 +187,9 @@ export function createDeferredMeter(): DeferredMeter {
     else waiting.push(act)
   }
   const { instrument, adding, recording } = deferInstruments(whenAttached)
-  /** The real observable of each observable that was given out. */
+  /** The real observable of each observable that this meter has returned. */
   const realObservables = new WeakMap<Observable, { made?: Observable }>()
-  // `observing` keeps an observable of the same kind for each that it gives out.
+  // The cast is safe, because `observing` stores a real observable of the same kind for each observable that it returns.
   const realOf = <Given extends Observable>(given: Given): Given => (realObservables.get(given)?.made ?? given) as Given
   const observing = (create: (meter: Meter) => Observable): Observable => {
     const held = instrument(create)
@@ -233,9 +231,9 @@ export function createDeferredMeter(): DeferredMeter {
   }
 }
 
-/** Makes instruments that record as soon as the real meter exists. */
+/** Creates instruments that record as soon as the real meter exists. */
 function deferInstruments(whenAttached: (act: Act) => void) {
-  /** An instrument. It is set as soon as the real meter exists. */
+  /** Returns a holder of an instrument. `made` is set as soon as the real meter exists. */
   const instrument = <Made>(create: (meter: Meter) => Made): { made?: Made } => {
     const held: { made?: Made } = {}
     whenAttached((meter) => {

@@ -85,7 +85,7 @@ it('sends one span for each request, by route pattern, with the parameters and t
   await app.inject('/nowhere/card-4111')
   await app.inject('/mapped/4712/secretive')
   await app.inject('/failing')
-  // A real connection: the body of an injected request does not leave the span.
+  // Use a real connection, because reading the body of an injected request does not leave the span.
   const address = await app.listen({ port: 0, host: '127.0.0.1' })
   await fetch(`${address}/token`, { method: 'POST', headers: { 'content-type': 'text/plain' }, body: 'x' })
   const client = connect(Number(new URL(address).port), '127.0.0.1')
@@ -134,7 +134,7 @@ it('sends one span for each request, by route pattern, with the parameters and t
   expect(sent.match(/child of [0-9a-f]{16}/g)).toHaveLength(2)
 })
 
-/** The attributes of the span of a route, as text. */
+/** Returns the attributes of the span of a route, as text. */
 function attributesOf(sent: string, route: string): Record<string, string> | undefined {
   const { resourceSpans } = Sent.parse(JSON.parse(sent))
   const spans = resourceSpans.flatMap(({ scopeSpans }) => scopeSpans.flatMap(({ spans }) => spans))

@@ -17,7 +17,7 @@ interface TelemetrySettings {
   readonly otlpProtocol: OtlpProtocol
 }
 
-/** Starts metrics and traces of one resource. `scrub` removes secrets from spans. */
+/** Starts metrics and tracing for one resource. `scrub` removes secrets from spans. */
 export async function openTelemetry(
   { metrics, tracingEnabled, otlpProtocol }: TelemetrySettings,
   { resource, scrub }: Pick<TracingConfig, 'resource' | 'scrub'>,
@@ -34,20 +34,20 @@ interface TracingConfig {
   /** OpenTelemetry resource attributes: `service.name`, `auth.version`. Those of OTEL_RESOURCE_ATTRIBUTES are merged in. */
   readonly resource: Attributes
   readonly otlpProtocol?: OtlpProtocol
-  /** Removes secrets from a path before a trace shows it. */
+  /** Removes secrets from a path before it is added to a span. */
   readonly scrub?: ((text: string) => string) | undefined
 }
 
-/** Tracing of a process: one span for each request, with the spans of its queries and calls inside, sent by OTLP. */
+/** Tracing of a process. Each request has one span, with child spans for its queries and calls. Spans are sent over OTLP. */
 export interface Tracing {
-  /** Registers the span of each request. Call it before any route. */
+  /** Adds a span to each request. Call it before any route is registered. */
   instrument(app: FastifyInstance): Promise<void>
   close(): Promise<void>
 }
 
 const BATCH_MS = 5_000
 
-/** Starts tracing. When it is off, no library is loaded. A failed export never reaches a request. */
+/** Starts tracing. If tracing is disabled, no library is loaded. A failed export never affects a request. */
 export async function startTracing(config: TracingConfig): Promise<Tracing> {
   if (!config.enabled) return { instrument: async () => {}, close: async () => {} }
   const { FastifyOtelInstrumentation } = await import('@fastify/otel')
@@ -57,11 +57,11 @@ export async function startTracing(config: TracingConfig): Promise<Tracing> {
   const instrumentation = new FastifyOtelInstrumentation({
     instrumentHooks: false,
     instrumentHandler: false,
-    // The message of an exception may quote the input of a client. The log has it, redacted.
+    // The message of an exception may contain input of a client. The log has the message in redacted form.
     recordExceptions: false,
     requestHook: (span, request) => span.setAttributes(requestAttributes(request, config.scrub)),
   })
-  // Makes the span the active one, so that queries and calls become its children. Reading a body leaves the span.
+  // Makes the span active for child spans of queries and calls. Reading a body leaves the span.
   const enterSpan = (request: FastifyRequest, _reply: unknown, done: () => void) => {
     const { context: own } = request.opentelemetry()
     if (own === null) done()
@@ -76,13 +76,13 @@ export async function startTracing(config: TracingConfig): Promise<Tracing> {
       })
       app.addHook('onRequest', enterSpan)
       app.addHook('preValidation', enterSpan)
-      // The plugin ends the span with the answer, before any onResponse hook of ours.
+      // The plugin ends the span with the response, before any onResponse hook of this module runs.
       app.addHook('onSend', async (request, reply) => {
         const { span } = request.opentelemetry()
         span?.setAttribute('http.status_code', reply.statusCode)
-        // An application behind a wildcard has named its route only now.
+        // An application behind a wildcard route sets its route name only before this point.
         if (request.mappedRoute !== undefined) span?.setAttributes(requestAttributes(request, config.scrub))
-        // The plugin has put the error's message into the status. The message may quote the client, so it is replaced.
+        // The plugin has set the error's message as the status. Replace it, because the message may contain client input.
         if (reply.statusCode >= 400) span?.setStatus(failed)
       })
     },
@@ -105,8 +105,8 @@ async function startSdk({ resource, otlpProtocol }: TracingConfig) {
 }
 
 /**
- * Ends the span of a request whose answer was not sent whole, which the plugin never ends. The span has the status that is
- * logged.
+ * Ends the span of a request whose response was not sent completely, because the plugin does not end it. The span gets the same
+ * status as the log line.
  */
 function endSpanOfCut(request: FastifyRequest, reply: FastifyReply, failed: SpanStatus): void {
   const { span } = request.opentelemetry()
@@ -117,16 +117,16 @@ function endSpanOfCut(request: FastifyRequest, reply: FastifyReply, failed: Span
   span.end()
 }
 
-/** Attributes of the span of a request (auth reference: Traces). Parameters of the route are in braces and in snake_case. */
+/** The span attributes of a request (auth reference: Traces). Route parameters are in braces and in snake_case. */
 function requestAttributes(request: FastifyRequest, scrub = (text: string) => text): Attributes {
   const attributes: Attributes = {
     'http.method': request.method,
-    // The plugin's value includes the query, which may have tokens, so it is replaced.
+    // Replaces the plugin's value, which includes the query. The query may contain tokens.
     'url.path': scrub(shownPath(request)),
     'http.route': braceRoute(routeOf(request)),
   }
   for (const [key, value] of Object.entries(paramsOf(request))) {
-    // The value of a wildcard is the rest of the path, which `url.path` shows already.
+    // The value of a wildcard is the rest of the path, which `url.path` already contains.
     if (key === '*') continue
     const shown = REDACTED_MEMBERS.has(key) ? CENSOR : scrub(String(value))
     attributes[`http.route.params.${snakeCase(key)}`] = shown

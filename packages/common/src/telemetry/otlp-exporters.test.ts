@@ -49,7 +49,7 @@ it('pushes metrics and spans by grpc', async () => {
       request.resume()
       response.writeHead(200, { 'content-type': 'application/grpc' })
       response.addTrailers({ 'grpc-status': '0' })
-      // An empty message: not compressed, no bytes.
+      // An empty gRPC message: not compressed, with length 0.
       response.end(Buffer.alloc(5))
     }),
   )

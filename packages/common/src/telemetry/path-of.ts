@@ -1,22 +1,22 @@
 import type { FastifyRequest } from 'fastify'
 import { CENSOR, isCardNumber, REDACTED_MEMBERS } from './redaction.ts'
 
-/** The path of a URL without its query, which may hold tokens. */
+/** Returns the path of a URL without its query, which may contain tokens. */
 export function pathOf(url: string): string {
   const query = url.indexOf('?')
   return query < 0 ? url : url.slice(0, query)
 }
 
-/** The pattern of the route of a request: `/users/:userId`, or with braces. Undefined when no route matches. */
+/** The route pattern of a request, `/users/:userId` or with braces. `undefined` if no route matches. */
 export function routeOf(request: FastifyRequest): string | undefined {
   if (request.mappedRoute !== undefined) return request.mappedRoute.pattern
   return request.is404 ? undefined : request.routeOptions.url
 }
 
 /**
- * The path of a request in logs and traces. If a parameter is a secret, it is the pattern of the route. The same holds for a
- * path without a route that looks like such a route: a mail program or a proxy may have changed the link. A card number that
- * a person has typed instead of an id is not shown.
+ * Returns the path of a request for logs and traces. If a parameter of the route is a secret, returns the route pattern instead.
+ * A path without a route may still be such a link, changed by a mail program or a proxy, so a path that looks like one is
+ * replaced too. Card numbers are masked, because a person may have typed one instead of an id.
  */
 export function shownPath(request: FastifyRequest): string {
   const url = routeOf(request)
@@ -27,20 +27,20 @@ export function shownPath(request: FastifyRequest): string {
   return withoutCards(path)
 }
 
-/** A segment of digits, blanks and hyphens, as they are or percent-encoded. */
+/** A path segment of digits, spaces and hyphens, plain or percent-encoded. */
 const NUMBER_SEGMENT = /(?<=\/)(?:[\d+-]|%[0-9a-f]{2}){13,}(?=\/|$)/gi
 
 function withoutCards(path: string): string {
   return path.replaceAll(NUMBER_SEGMENT, (segment) => (isCardNumber(decodeAscii(segment)) ? CENSOR : segment))
 }
 
-/** For each known route, a pattern of where its secret stands. Undefined: it has no secret. */
+/** For each known route, the pattern that finds its secret. `undefined` if the route has no secret. */
 const secrets = new Map<string, RegExp | undefined>()
 
 /**
- * Makes a pattern that finds, in a lower-case path, the segments before the secret of a route and the beginning of the secret.
- * It accepts any separators between the segments. A route is known from the first call on. A server calls it for each route.
- * Undefined when the route has no secret.
+ * Returns a pattern for the secret of a route. In a lower-case path, it finds the segments before the secret and the beginning of
+ * the secret, with any separators between the segments. Returns `undefined` if the route has no secret. The first call registers
+ * the route. The server calls this function for each route.
  */
 export function placeOfSecret(url: string): RegExp | undefined {
   if (secrets.has(url)) return secrets.get(url)
@@ -71,28 +71,28 @@ const DECODINGS_MAX = 4
 
 const PARAMETER = /:([A-Za-z0-9]+)|\{([A-Za-z0-9]+)\}/g
 
-/** `/admin/users/:userId` or `/admin/users/{userId}` → `/admin/users/{user_id}`. `noroute` when no route matched. */
+/** Returns `/admin/users/{user_id}` for `/admin/users/:userId` or `…/{userId}`, and `noroute` without a route. */
 export function braceRoute(url: string | undefined): string {
   if (url === undefined) return 'noroute'
   return url.replace(PARAMETER, (_match, name?: string, braced?: string) => `{${snakeCase(name ?? braced ?? '')}}`)
 }
 
-/** Turns camel case into snake case, as labels and attributes are written: `userId` becomes `user_id`. */
+/** Turns camel case into the snake case of labels and attributes: `userId` becomes `user_id`. */
 export function snakeCase(name: string): string {
   return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 }
 
-/** The route that answers a request where an application stands behind a wildcard route, which Fastify's router does not know. */
+/** The route behind a wildcard route of Fastify, whose router knows only the wildcard. */
 interface MappedRoute {
-  /** With the names of parameters in braces: `/users/{userId}`. Undefined where nothing is at the URL. */
+  /** The pattern with parameter names in braces: `/users/{userId}`. `undefined` if no route matches the URL. */
   readonly pattern: string | undefined
-  /** Values of the parameters. */
+  /** Returns the values of the parameters. */
   readonly params: () => Readonly<Record<string, string>>
 }
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Set by the application behind the wildcard, for logs, metrics and traces. */
+    /** Set by an application behind a wildcard route, for logs, metrics and traces. */
     mappedRoute: MappedRoute | undefined
   }
 }

@@ -16,18 +16,18 @@ type TypeOf<Value> = Value extends string
             ? 'jsonb' | 'text'
             : never
 
-/** Members of a row, each with the PostgreSQL type of its column, in the order in which a statement takes them. */
+/** Members of a row with the PostgreSQL types of their columns, in the order of the statement's columns. */
 type ColumnTypes<Row> = { readonly [Name in keyof Row & string]?: TypeOf<NonNullable<Row[Name]>> }
 
 /**
- * Sends rows as columns: one array parameter for each column, all as long as there are rows. So a statement keeps its text and
- * its plan whatever the number of rows is, and never has more parameters than PostgreSQL takes (65,535).
+ * Sends rows as one array parameter per column. So a statement has the same text and plan for any number of rows, and never
+ * exceeds PostgreSQL's limit of 65,535 parameters.
  *
- * `unnest(${columns(users, { id: 'uuid', email: 'text' })}) AS u (id, email)` becomes `unnest($1::uuid[], $2::text[]) AS …`.
- * In a prepared query the rows are a member of its input: `columns(p.users, { … })`.
+ * `unnest(${columns(users, { id: 'uuid', email: 'text' })}) AS u (id, email)` becomes `unnest($1::uuid[], $2::text[]) AS …`. In a
+ * prepared query the rows are a member of its input: `columns(p.users, { … })`.
  *
- * @param rows null and undefined members become NULL
- * @param types the members to send; others of the rows are left out
+ * @param rows members that are `null` or `undefined` become NULL
+ * @param types the members to send. Other members of the rows are left out
  */
 export function columns<Row extends object>(
   rows: readonly Row[],
@@ -36,15 +36,15 @@ export function columns<Row extends object>(
   return sql.join(Object.entries(types).map(([name, type]) => sql`${columnOf(rows, name)}::${sql.raw(`${type}[]`)}`))
 }
 
-/** A row of the answer to a call for many items, with the place of its item. */
+/** A result row of a call for many items, with the number of its item. */
 export interface NumberedRow {
-  /** Place of the item in the call, from 1: the column `WITH ORDINALITY` of its `unnest`. */
+  /** The position of the item in the call, from 1: the column `WITH ORDINALITY` of its `unnest`. */
   readonly item: number
 }
 
 /**
- * Puts the rows of an answer in the order of the items that were sent.
- * @returns a result for each item; undefined for an item that the answer leaves out
+ * Sorts the result rows in the order of the sent items.
+ * @returns a result for each item. It is `undefined` for an item without a row
  */
 export function orderResults<Row extends NumberedRow, Result>(
   items: readonly unknown[],
@@ -57,9 +57,9 @@ export function orderResults<Row extends NumberedRow, Result>(
 }
 
 /**
- * The columns of a row in a query.
- * @param row its name, `r`, or an expression that is a row, such as `(f.payout)`
- * @param names `id, currency AS own`, … as trusted text
+ * Returns the columns of a row for a query.
+ * @param row the alias of the row, such as `r`, or an expression such as `(f.payout)`
+ * @param names `id, currency AS own`, …, which must be trusted text
  */
 export function columnsOfRow(row: string, names: string): RawBuilder<unknown> {
   return sql.raw(names.replaceAll(/(^|, )/g, `$1${row}.`))

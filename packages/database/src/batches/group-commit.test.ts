@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { createGroupCommit, type GroupCommitOptions } from './group-commit.ts'
 
-/** An item. `number` tells items of one key apart. */
+/** An item. `number` distinguishes items with the same key. */
 interface Item {
   readonly key: string
   readonly number: number
@@ -14,7 +14,7 @@ interface Changes extends Partial<GroupCommitOptions<Item, Item>> {
   readonly hasKeys?: boolean
 }
 
-/** A group commit whose batches the test ends itself. `begun` holds the batches that have begun. The result of an item is the item. */
+/** A group commit whose batches the test ends, with its running batches in `begun`. An item is its own result. */
 function controlled({ hasKeys = true, ...changes }: Changes = {}) {
   const begun: { keys: string[]; done: (results?: readonly Item[]) => void; fail: (error: Error) => void }[] = []
   const { add } = createGroupCommit<Item, Item>({
@@ -32,12 +32,13 @@ function controlled({ hasKeys = true, ...changes }: Changes = {}) {
   return { begun, add, keys: () => begun.map(({ keys }) => keys) }
 }
 
-/** Ignores the result of an item that may still wait when its test ends. */
+/** Ignores the result of an item that may still wait at the end of its test. */
 const abandon = (answer: Promise<unknown>) => void answer.catch(() => {})
 
 const turn = () => new Promise((resolve) => setImmediate(resolve))
 
-// The fake clock keeps a pause of the machine from making a batch slow. `setImmediate` stays real: it ends a turn of the event loop.
+// Use a fake clock, so that a pause of the machine cannot make a batch slow. Keep the real `setImmediate`, which waits for the
+// end of a tick of the event loop.
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
 })

@@ -1,20 +1,20 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 
-/** How items are carried out, which of them may share a batch, and the error of those that wait too long. */
+/** How to run items, which items may share a batch, and the error of items that wait too long. */
 export interface GroupCommitOptions<Item, Result> {
   /**
-   * Runs items of different keys in one transaction: all of them, or none when it throws.
+   * Runs items with different keys in one database transaction. If it throws, none of them has an effect.
    * @returns a result for each item, in the same order
    */
   readonly carryOut: (items: readonly Item[]) => Promise<readonly Result[]>
-  /** A second item of a key that is under way waits, since it would only wait for the same lock. By default no item waits. */
+  /** Items with the key of a running item wait, because they would wait for the same lock. By default none waits. */
   readonly keyOf?: (item: Item) => string
-  /** Whether an item may share a batch with the first item of the batch. By default every item may. */
+  /** Returns whether an item may share a batch with the first item of the batch. By default, every item may. */
   readonly fits?: (item: Item, first: Item) => boolean
-  /** Whether an error means that nothing was written, and that the same items may succeed one by one. */
+  /** Returns whether an error means that nothing was written and that the items may succeed one by one. */
   readonly isWorthRepeating: (error: unknown) => boolean
   readonly sizeMax: number
-  /** The error of an item that is refused before anything is written: too many items wait, or this one waited too long. */
+  /** The error of an item that is refused unwritten: too many items wait, or this item has waited too long. */
   readonly tooMany: () => Error
 }
 
@@ -23,40 +23,39 @@ interface Waiting<Item, Result> {
   readonly key: string | undefined
   readonly arrivedMs: number
   readonly listener: PromiseWithResolvers<Result>
-  /** Runs a function in the context in which the item was added: the trace of its request. */
+  /** Runs a function in the async context in which the item was added, so that it belongs to the trace of that request. */
   readonly within: ReturnType<typeof AsyncLocalStorage.snapshot>
 }
 
-/** Batches in the database at once. The second one starts only when it is as large as the first. */
+/** Batches in the database at the same time. The second starts only if it is at least as large as the first. */
 const BATCHES_MAX = 2
-/** A batch that takes longer, in milliseconds, delays only items of its own keys from then on. */
+/** After this time in milliseconds, a running batch delays only items with its keys. */
 const SLOW_MS = 100
-/** Batches in the database at once, slow ones included: half of a pool, so that other requests keep the other half. */
+/** Running batches, including slow ones: half of the write pool, so that other requests keep the other half. */
 const UNDER_WAY_MAX = 8
 const WAITING_MAX = 4_096
-/** How long an item waits, in milliseconds: as long as a pool waits for a connection. */
+/** The longest time that an item waits, in milliseconds. A pool waits for a connection equally long. */
 const WAIT_MS_MAX = 5_000
 
-/** Items of this process on their way to the database. */
+/** Sends the items of this process to the database in batches. */
 export interface GroupCommit<Item, Result> {
-  /** @throws the error of `tooMany`, or what `carryOut` throws */
+  /** @throws the error of `tooMany`, or the error of `carryOut` */
   readonly add: (item: Item) => Promise<Result>
 }
 
 /**
- * Returns a group commit: items that arrive while batches are in the database go together in the next batch.
- * An item that arrives alone goes at once. Correctness must not depend on batches, since several processes
- * work on the same rows.
+ * Returns a group commit. Items that arrive while batches are in the database go together into the next batch. If no batch is
+ * running, an item is sent immediately. Several processes change the same rows, so batches must not be needed for correctness.
  */
 export function createGroupCommit<Item, Result>(options: GroupCommitOptions<Item, Result>): GroupCommit<Item, Result> {
   type Entry = Waiting<Item, Result>
   const waiting = createWaitingList(options)
-  /** Batches in the database that are not slow yet. An item that is repeated alone is a batch. */
+  /** Batches in the database that are not slow yet. An item that is repeated alone is a batch of its own. */
   const fast = new Set<readonly Entry[]>()
   let underWay = 0
   let isScheduled = false
 
-  /** A second batch that is smaller than the first would split a large batch in two. Most of the cost is per batch. */
+  /** A second batch must be as large as the first. Splitting a batch in two is slow, as most cost is per batch. */
   const mayStart = (): boolean => {
     if (underWay >= UNDER_WAY_MAX) return false
     const [first] = fast
@@ -85,7 +84,7 @@ export function createGroupCommit<Item, Result>(options: GroupCommitOptions<Item
     else waiting.freeKeys(batch)
     freeSlot()
   }
-  /** Waits for the end of this tick of the event loop, so that items of one tick go together. */
+  /** Waits for the end of this tick of the event loop, so that all items of the tick share a batch. */
   const schedule = (): void => {
     if (isScheduled || !mayStart()) return
     isScheduled = true
@@ -103,11 +102,11 @@ export function createGroupCommit<Item, Result>(options: GroupCommitOptions<Item
   }
 }
 
-/** The items that are not in the database yet, in the order of their arrival. */
+/** Returns the list of items that are not in the database yet, in the order of arrival. */
 function createWaitingList<Item, Result>(options: GroupCommitOptions<Item, Result>) {
   type Entry = Waiting<Item, Result>
   const waiting: Entry[] = []
-  /** Keys of items that are in the database. */
+  /** The keys of items in the database. */
   const busyKeys = new Set<string>()
   let timer: NodeJS.Timeout | undefined
 
@@ -118,7 +117,7 @@ function createWaitingList<Item, Result>(options: GroupCommitOptions<Item, Resul
       listener.reject(options.tooMany())
     }
   }
-  /** One timer serves all items: it is set for the oldest. */
+  /** Uses one timer for all items, set for the oldest. */
   const watchOldest = (): void => {
     const [oldest] = waiting
     if (oldest === undefined || timer !== undefined) return
@@ -149,7 +148,7 @@ function createWaitingList<Item, Result>(options: GroupCommitOptions<Item, Resul
 
 /**
  * Runs a batch in the trace of its first item, and settles the promise of each item.
- * @returns `repeat` when nothing was written and no promise is settled
+ * @returns `repeat` if nothing was written and no promise is settled
  */
 async function runBatch<Item, Result>(
   batch: readonly Waiting<Item, Result>[],
@@ -170,7 +169,7 @@ async function runBatch<Item, Result>(
   return 'settled'
 }
 
-/** Takes the oldest items, at most one of a key, and marks their keys as busy. */
+/** Removes the oldest items from the list, at most one for each key, and marks their keys as busy. */
 function takeBatch<Item, Result>(
   waiting: Waiting<Item, Result>[],
   busyKeys: Set<string>,

@@ -20,7 +20,7 @@ describe('urlsOfHosts', () => {
 
 describe('overHosts', () => {
   let database: TemporaryDatabase
-  /** Accepts connections and closes them. */
+  /** A server that accepts connections and closes them. */
   let closing: Server
   beforeAll(async () => {
     database = await createEmptyDatabase()
@@ -36,7 +36,7 @@ describe('overHosts', () => {
     const { host } = new URL(database.directUrl)
     return database.directUrl.replace(host, [...ports.map((port) => `127.0.0.1:${port}`), host].join(','))
   }
-  /** Returns what connects to a URL, and resolves to the port that it reached. */
+  /** Returns a function that connects to a URL and resolves to the port that it reached. */
   const connector = (url: string) => {
     const { Client = pg.Client, connectionString } = overHosts(url)
     return async () => {

@@ -4,8 +4,8 @@ import pg from 'pg'
 import { isDatabaseUnavailable, NoConnectionError } from '../unavailable.ts'
 
 /**
- * The connection strings of a database that several servers lead to, one for each host of `postgres://…@a:5432,b:5432/name`. One
- * host is the usual case.
+ * Returns one connection string for each host of `postgres://…@a:5432,b:5432/name`. All hosts lead to the same database. Most
+ * URLs have one host.
  */
 export function urlsOfHosts(url: string): readonly string[] {
   const [, start = '', hosts = '', rest = ''] = /^(\w+:\/\/(?:[^/?#]*@)?)([^/?#]*)(.*)$/s.exec(url) ?? []
@@ -17,14 +17,14 @@ interface HostOptions {
   readonly Client?: typeof pg.Client
 }
 
-/** A host accepted a connection and refused it before a statement was sent, because it starts or stops. */
+/** A starting or stopping host accepted a connection, but refused it before a statement was sent. */
 class HostRefusalError extends NoConnectionError {}
 
 /**
- * Connects, and tries again when the host that was picked refuses the connection: another one is picked then. Nothing was sent to
- * the first one, so the repeat is safe.
- * @param hosts how many hosts there are, which is how often each may be tried
- * @throws the last refusal, when each host refuses, and any other error at once
+ * Connects, and tries again with another host if the chosen host refuses the connection. The first host has received no
+ * statement, so the repeat is safe.
+ * @param hosts the number of hosts, and so the largest number of attempts
+ * @throws the last refusal if each host refuses, and any other error immediately
  */
 export async function connectToAny<T>(attempt: () => Promise<T>, hosts: number): Promise<T> {
   try {
@@ -35,9 +35,9 @@ export async function connectToAny<T>(attempt: () => Promise<T>, hosts: number):
   }
 }
 
-/** For how long a host that refused a connection is asked last. */
+/** For this time, a host that refused a connection is tried last. */
 const REFUSED_MS = 5_000
-/** How long a host may take to accept a connection before the next one is asked. */
+/** If a host does not accept a connection within this time, the next host is tried. */
 const ACCEPT_MS = 1_000
 const POSTGRES_PORT = 5_432
 
@@ -47,7 +47,7 @@ interface Host {
 }
 
 /**
- * Lets each connection pick one of the hosts of a connection string by chance. Hosts that do not answer are skipped.
+ * Lets each connection choose a random host of a connection string. Skips hosts that do not answer.
  * @param Client the class of connections
  */
 export function overHosts(url: string, Client?: typeof pg.Client): HostOptions {
@@ -80,13 +80,13 @@ function clientOver(hosts: readonly Host[], Client: typeof pg.Client): typeof pg
     throw new NoConnectionError('no host of the database accepts connections')
   }
   return class extends Client {
-    // One method stands for all overloads of pg, as in `clientUnder`.
+    // One method must replace all overloads of pg, as in `clientUnder`.
     override connect(...given: never[]): never
     override connect(done?: (error?: Error) => void): unknown {
       const connecting = pick().then(async (host) => {
         Object.assign(this, host)
         await super.connect().catch((error: unknown) => {
-          // A server that starts or stops accepts connections, and then refuses them.
+          // A server that is starting or stopping accepts a connection and then refuses it.
           refusedAt.set(host, performance.now())
           if (!isDatabaseUnavailable(error)) throw error
           throw new HostRefusalError('a host of the database refuses connections', { cause: error })
@@ -116,7 +116,7 @@ function accepts({ host, port }: Host): Promise<boolean> {
   })
 }
 
-/** A database that takes statements of PostgreSQL, sends them nowhere and answers with no rows. */
+/** Returns a database that sends statements nowhere and answers each with no rows. */
 export function createSilentDatabase<Tables>(): Kysely<Tables> {
   return new Kysely({
     dialect: {

@@ -5,21 +5,21 @@ import { NoConnectionError } from '../unavailable.ts'
 import type { SettingsOptions } from './session-settings.ts'
 import { type ParserOf, type Rows, runStatement, type Statement } from './statement-query.ts'
 
-/** A few connections on which statements are sent without waiting for the answers to earlier ones. */
+/** A few connections that send statements without waiting for the answers to earlier statements. */
 export interface PipelinedClients {
-  /** @throws NoConnectionError when no connection is open, and the server does not accept one now */
+  /** @throws NoConnectionError if no connection is open and the server does not accept one now */
   query(statement: Statement): Promise<Rows>
-  /** Opens new connections with other options. Statements that are under way end on the old connections. */
+  /** Opens new connections with other options. Running statements end on the old connections. */
   reopen(client: ClientOptions): void
   close(): Promise<void>
 }
 
 export interface PipelineOptions {
   readonly count: number
-  /** A connection that owes answers and sends none for this time is dropped. */
+  /** A connection is closed if an answer is due and the server sends nothing for this time. */
   readonly silenceMs: number
   readonly connectMs: number
-  /** How long a statement waits for a connection. A server that is gone neither accepts nor refuses one. */
+  /** How long a statement waits for a connection, because a vanished server neither accepts nor refuses one. */
   readonly acceptMs: number
   readonly parserOf: ParserOf
   readonly onConnectionError: (error: Error) => void
@@ -29,14 +29,14 @@ type ClientOptions = pg.ClientConfig & Pick<SettingsOptions, 'Client'>
 
 const RECONNECT_MS = 250
 const WATCH_MS = 500
-/** Statements that are held back at most. */
+/** The largest number of statements that are collected before they are sent. */
 const BATCH_STATEMENTS = 4
 
 /**
- * Opens pipelined connections and keeps them open: a lost connection is replaced as soon as the server accepts a new one.
- * `query` uses the connection that owes the fewest answers. When several owe as few, it uses the first: the caches of the
- * processor still hold what the server's process for that connection needs. A statement that finds no connection asks for one
- * at once, so none fails for want of one once the server is back. While the server is unavailable, statements are refused at once.
+ * Opens pipelined connections and keeps them open. A lost connection is replaced as soon as the server accepts a new one. `query`
+ * uses the connection with the fewest outstanding answers. If several have equally few, it uses the first of them, whose data is
+ * most likely still in the processor caches. A statement without a connection starts an attempt to connect, so no statement fails
+ * after the server is back. While the server is unavailable, statements are refused immediately.
  */
 export function startPipelinedClients(client: ClientOptions, options: PipelineOptions): PipelinedClients {
   const open = (config: ClientOptions) => Array.from({ length: options.count }, () => new Slot(config, options))
@@ -65,7 +65,7 @@ export function startPipelinedClients(client: ClientOptions, options: PipelineOp
       slots = open(config)
       for (const slot of old) {
         retired.add(slot)
-        // After `silenceMs` each statement of the connection has its answer, or the connection counts as dead.
+        // After `silenceMs`, every statement of the connection is answered, or the connection counts as dead.
         setTimeout(() => retired.delete(slot) && slot.close(), options.silenceMs).unref()
       }
     },
@@ -75,24 +75,24 @@ export function startPipelinedClients(client: ClientOptions, options: PipelineOp
   }
 }
 
-/** A slot for one connection. It is empty while the server is unavailable. */
+/** A place for one connection. It is empty while the server is unavailable. */
 class Slot {
-  /** Why the last connection was lost or refused. */
+  /** The error by which the last connection was lost or refused. */
   problem: Error | undefined
   readonly #config: ClientOptions
   readonly #options: PipelineOptions
   readonly #watch: NodeJS.Timeout
   #client: pg.Client | undefined
-  /** The attempt to connect that is under way. */
+  /** The running attempt to connect. */
   #attempt: Promise<void> | undefined
   #socket: Socket | undefined
   #retry: NodeJS.Timeout | undefined
   #isClosed = false
-  /** Statements that are held back. */
+  /** The number of collected statements that are not sent yet. */
   #gathered = 0
-  /** Statements that are sent and not answered. */
+  /** The number of sent statements without an answer. */
   #owed = 0
-  /** When the last answer arrived, or when a statement was sent while no answer was due. */
+  /** The time of the last answer. If no answer was due, the time of the next sent statement. */
   #activeAtMs = 0
 
   constructor(config: ClientOptions, options: PipelineOptions) {
@@ -106,12 +106,12 @@ class Slot {
     return this.#client !== undefined
   }
 
-  /** Statements that are sent and not answered. */
+  /** Returns the number of sent statements without an answer. */
   get owed(): number {
     return this.#owed
   }
 
-  /** Call it only while the slot is open. One timer watches all statements: a timer for each would cost more than sending it. */
+  /** The slot must be open. One timer watches all statements: a timer for each would cost more than sending it. */
   query(statement: Statement): Promise<Rows> {
     if (!this.#client) return Promise.reject(new NoConnectionError('the connection is not open'))
     this.#gather()
@@ -123,8 +123,8 @@ class Slot {
   }
 
   /**
-   * Collects the statements of one tick of the event loop and sends them together. A system call for each statement took a
-   * fifth of the processor time of a busy reader.
+   * Collects the statements of one tick of the event loop and sends them together. A system call for each statement took a fifth
+   * of the processor time of a busy reader.
    */
   #gather(): void {
     const socket = this.#socket
@@ -154,7 +154,7 @@ class Slot {
     })
   }
 
-  /** Connects now, or joins the attempt that is under way. @throws Error when the server does not accept the connection */
+  /** Connects, or joins the running attempt. @throws Error if the server does not accept the connection */
   connect(): Promise<void> {
     if (this.#client || this.#isClosed) return Promise.resolve()
     this.#attempt ??= this.#connect().finally(() => {

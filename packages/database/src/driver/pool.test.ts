@@ -12,7 +12,7 @@ import { internalsOf } from './session-settings.ts'
 const SILENCE_MS = 200
 const database = await createEmptyDatabase()
 const proxied: Socket[] = []
-/** Whether the proxy drops what the server sends, as a broken network does. */
+/** Whether the proxy drops the data of the server, like a broken network. */
 let isSilent = false
 const proxy = createServer((socket) => {
   const { hostname, port } = new URL(database.directUrl)
@@ -67,7 +67,7 @@ it('closes a connection that owes an answer and sends nothing', async () => {
 })
 
 describe('a pool over several hosts', () => {
-  /** Two servers that accept connections and end them, as a PostgreSQL that starts or stops. */
+  /** Two servers that accept connections and close them, like a PostgreSQL server that is starting or stopping. */
   const refusing: Server[] = []
   beforeAll(async () => {
     for (let count = 0; count < 2; count += 1) {

@@ -7,33 +7,33 @@ import { connectToAny } from './hosts.ts'
 import { internalsOf } from './session-settings.ts'
 
 interface PoolOptions extends pg.PoolConfig {
-  /** A connection that owes an answer and sends nothing for this time is closed; 0: never. */
+  /** A connection is closed if an answer is due and the server sends nothing for this time in milliseconds. 0 means never. */
   readonly silenceMs: number
-  /** How many hosts a connection may lead to, of which its client picks one. */
+  /** The number of hosts, from which the client chooses one for each connection. */
   readonly hosts: number
-  /** The longest wait for a connection, also for one that others use. */
+  /** The longest wait for a connection, including the time until another user releases one. */
   readonly connectionWaitMs: number
-  /** Called for each idle connection that is lost. */
+  /** Called for each lost idle connection. */
   readonly onConnectionError: (error: Error) => void
 }
 
-/** How many connections a pool has in each state, for the gauge `db_pool_connections`. */
+/** The numbers of connections of a pool in each state, for the gauge `db_pool_connections`. */
 export interface Connections {
   readonly idle: number
   readonly used: number
   readonly waiting: number
 }
 
-/** Opens a pool, which connects when it is first used. The loss of an idle connection is reported, and ends nothing. */
+/** Opens a pool, which connects on first use. A lost idle connection is reported and does not end the process. */
 export function openPool(options: PoolOptions): pg.Pool {
   const { silenceMs, hosts, connectionWaitMs, onConnectionError, ...config } = options
   const Pool = hosts > 1 ? poolOver(hosts) : pg.Pool
   const pool = new Pool({ ...config, connectionTimeoutMillis: connectionWaitMs, idleTimeoutMillis: 60_000 })
   if (silenceMs > 0) endSilentConnections(pool, silenceMs)
-  // The loss of a connection in use reaches its statement. Without a listener of its own it would also end the process.
+  // The statement of a lost connection fails in any case. Without a listener, the process would end too.
   pool.on('connect', (client) => client.on('error', () => {}))
   pool.on('error', (error) => {
-    // pg adds the client to the error: its statements, its address and the server's secret key would be logged.
+    // pg adds the client to the error. The log would then contain its statements, its address and the secret key of the session.
     Reflect.deleteProperty(error, 'client')
     onConnectionError(error)
   })
@@ -46,7 +46,7 @@ type Connected = (
   release: (destroy?: boolean) => void,
 ) => void
 
-/** A pool that tries other hosts when one refuses a connection. */
+/** Returns the class of a pool that tries other hosts if one refuses a connection. */
 function poolOver(hosts: number): typeof pg.Pool {
   return class extends pg.Pool {
     // One method stands for all overloads of pg, as in `clientUnder`.
@@ -63,13 +63,11 @@ function poolOver(hosts: number): typeof pg.Pool {
   }
 }
 
-/**
- * Replaces the connections of a pool: idle ones now, and those in use when they are released, until `keepConnections` is called.
- */
+/** Replaces connections until `keepConnections` is called: idle ones now, those in use when they are released. */
 export function replaceConnections(pool: pg.Pool): void {
   pool.options.maxUses = 1
   for (let count = pool.idleCount; count > 0; count -= 1) {
-    // Where the pool cannot lend the connection, it has closed it already: there is nothing left to replace.
+    // If the pool cannot lend the connection, it has already closed it. Nothing is left to replace.
     pool.connect().then(
       (client) => client.release(true),
       () => {},
@@ -77,7 +75,7 @@ export function replaceConnections(pool: pg.Pool): void {
   }
 }
 
-/** Keeps the connections of a pool when they are released. */
+/** Makes a pool keep its connections again after their release. */
 export function keepConnections(pool: pg.Pool): void {
   pool.options.maxUses = Number.POSITIVE_INFINITY
 }
@@ -87,16 +85,16 @@ export function connectionsOf({ idleCount, totalCount, waitingCount }: pg.Pool):
 }
 
 /**
- * Closes connections of a pool that owe an answer and have sent nothing for the given milliseconds. Their server has vanished
- * without closing the connection, so its statement timeout ends nothing. pg's own `query_timeout` sets a timer for each
- * statement, which keeps the rows of finished statements until the next full collection: reading 240 MB of rows took 267 MiB of
- * memory with it and 136 MiB without, and a quarter more time.
+ * Closes connections on which an answer is due and the server has sent nothing for the given milliseconds. The server of such a
+ * connection has vanished without closing it, so no statement timeout applies. pg's own `query_timeout` is no alternative. It
+ * sets a timer for each statement, which keeps the rows of finished statements until the next full garbage collection. Reading
+ * 240 MB of rows took 267 MiB of memory with it instead of 136 MiB, and a quarter more time.
  */
 function endSilentConnections(pool: pg.Pool, silenceMs: number): void {
   pool.on('connect', (client) => {
     const internals = internalsOf(client)
     const { stream } = internals.connection
-    // Every byte in either direction starts this timeout again.
+    // Every byte in either direction restarts this timeout.
     stream.setTimeout(silenceMs)
     stream.on('timeout', () => {
       if (!internals.readyForQuery) {
@@ -106,12 +104,12 @@ function endSilentConnections(pool: pg.Pool, silenceMs: number): void {
   })
 }
 
-/** A pool whose statements can be cancelled. */
+/** A pool with statements that can be cancelled. */
 export interface CancellablePool {
   readonly pool: PostgresPool
   /**
-   * Runs work with the pool. When the signal is aborted, the statement that runs is cancelled and no further one is sent.
-   * @throws NoConnectionError when the signal is aborted before a connection is free
+   * Runs work with the pool. If the signal is aborted, the running statement is cancelled and no further statement is sent.
+   * @throws NoConnectionError if the signal is aborted before a connection is free
    */
   until<T>(signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T>
 }
@@ -122,15 +120,15 @@ export interface CancellablePool {
  */
 const CANCEL_REQUEST = 80_877_102
 
-/** How long a request to cancel may take, in milliseconds. */
+/** The longest time for a cancel request, in milliseconds. */
 const CANCEL_MS = 2_000
 
 /**
- * Makes the statements of a pool cancellable: `until` ends the one that runs when its signal is aborted.
- * @param admit throws when no connection may be lent now
+ * Makes the statements of a pool cancellable: `until` cancels the running statement if its signal is aborted.
+ * @param admit throws if no connection may be lent now
  */
 export function createCancellablePool(pool: pg.Pool, admit: () => void = () => {}): CancellablePool {
-  // Kysely takes its connection somewhere inside the work, and passes no argument on to the pool.
+  // Kysely takes its connection inside the work and passes no arguments to the pool, so the signal needs an async context.
   const signals = new AsyncLocalStorage<AbortSignal | undefined>()
   return {
     pool: kyselyPool(pool, async () => {
@@ -145,13 +143,13 @@ export function createCancellablePool(pool: pg.Pool, admit: () => void = () => {
   }
 }
 
-/** Logged as an outage, not as a defect: the client has left, so no answer is read. */
+/** Returns an error that is logged as an outage and not as a defect. The client has disconnected, so nobody reads the answer. */
 function abortedError(): NoConnectionError {
   return new NoConnectionError('client disconnected while waiting for a connection')
 }
 
 function cancelWhenAborted(client: pg.PoolClient, signal: AbortSignal): void {
-  // The pool sets `release` again whenever it lends the client.
+  // Override `release` for this use only. The pool sets it again for each use of the client.
   const release = client.release
   if (signal.aborted) {
     release()
@@ -164,16 +162,16 @@ function cancelWhenAborted(client: pg.PoolClient, signal: AbortSignal): void {
   signal.addEventListener('abort', cancel, { once: true })
   client.release = (error) => {
     signal.removeEventListener('abort', cancel)
-    // A request that is still under way would cancel a statement of the next user of the connection.
+    // Wait for a running cancel request. Otherwise it would cancel a statement of the next user of the connection.
     if (cancelled === undefined) release(error)
     else void cancelled.then(() => release(error))
   }
 }
 
 /**
- * Asks the server to cancel the statement of a connection. The protocol wants the request on a connection of its own, which the
- * server closes when it has passed the request on. Poolers support it too. A failed request is ignored: the statement timeout
- * ends the statement in any case.
+ * Asks the server to cancel the statement of a connection. The protocol requires a separate connection for the request, which the
+ * server closes after it has forwarded the request. Poolers support this too. A failed request is ignored, because the statement
+ * timeout ends the statement in any case.
  */
 function cancelStatement(client: pg.PoolClient): Promise<void> {
   const { processID, secretKey } = internalsOf(client)
@@ -187,14 +185,14 @@ function cancelStatement(client: pg.PoolClient): Promise<void> {
     socket.once('error', () => {})
     socket.once('close', () => resolve())
     socket.setTimeout(CANCEL_MS, () => socket.destroy())
-    // Not `end`: a pooler forgets the request when its client closes first.
+    // Do not call `end` here, because a pooler drops the request if its client closes the connection first.
     socket.write(request)
   })
 }
 
 /**
- * A pool as Kysely uses it, whose statements answer by callback. Where pg answers by a promise, the rows of a finished statement
- * live until the next full collection: reading 240 MB of rows took 312 MiB of memory by promises and 140 MiB by callbacks, and a
+ * Returns a pool for Kysely that runs statements with callbacks. With promises, pg keeps the rows of a finished statement until
+ * the next full garbage collection. Reading 240 MB of rows took 312 MiB of memory with promises and 140 MiB with callbacks, and a
  * quarter more time.
  * @param connect lends a connection of the pool
  */
@@ -212,7 +210,7 @@ function kyselyClient(client: pg.PoolClient): PostgresPoolClient {
       client.query(text, [...values], (error, result) => (error ? reject(error) : resolve(result)))
     })
   return {
-    // Kysely also calls `query` with a cursor, which no service uses.
+    // Kysely also calls `query` with a cursor, but no service uses that.
     query: query as unknown as PostgresPoolClient['query'],
     release: (destroy) => client.release(destroy),
   }

@@ -18,7 +18,7 @@ async function connect(hasSession: boolean, settings: Readonly<Record<string, st
   return client
 }
 
-/** Returns the settings that another user of the session finds in a new transaction. */
+/** Returns the settings that the next user of the session finds in a new database transaction. */
 function withoutSettings(client: pg.Client): Promise<pg.QueryResult> {
   const query: (text: string) => Promise<pg.QueryResult> = pg.Client.prototype.query
   return query.call(client, SHOW)
@@ -153,7 +153,7 @@ describe('behind a pooler that lends sessions', () => {
   })
 
   it('sets them for a query text that is a transaction itself', async () => {
-    // A text of several statements has several results. The types of pg do not say so.
+    // A text with several statements has several results, but the types of pg do not show this.
     const results = (await client.query(`BEGIN; ${SHOW}; COMMIT`)) as unknown as readonly pg.QueryResult[]
     expect(results.map(({ command, rows }) => [command, rows])).toEqual([
       ['BEGIN', []],
@@ -193,8 +193,8 @@ describe('behind a pooler that lends sessions', () => {
   })
 })
 
-// When a test of this file fails, pg has changed code that this folder overrides or calls without a type. Read the new code,
-// change the folder where it has to change, then correct the expected value.
+// If a test of this file fails, pg has changed code that this folder overrides or calls without a type. Read the new code and
+// adapt this folder if needed. Then correct the expected value.
 
 const [query, connection, client]: readonly object[] = [
   pg.Query.prototype,
@@ -202,7 +202,7 @@ const [query, connection, client]: readonly object[] = [
   pg.Client.prototype,
 ]
 
-/** A digest of the source of a method, whatever white space it has. */
+/** Returns a digest of the source of a method that ignores white space. */
 function digestOf(prototype: object | undefined, name: string): string {
   const method: unknown = prototype && Reflect.get(prototype, name)
   return typeof method === 'function' ? hash('sha256', String(method).replaceAll(/\s+/g, ' ')).slice(0, 12) : 'missing'

@@ -10,21 +10,21 @@ export interface SettingsOptions {
 
 interface SessionOptions {
   readonly url: string
-  /** False behind a pooler in transaction mode. */
+  /** `false` behind a pooler in transaction mode. */
   readonly hasSession: boolean
 }
 
 /**
- * The search path of a connection whose statements run nothing of others. A role that may create functions or operators in a
- * schema of the path could make one that fits the types of a call better than PostgreSQL's own does. It would run with the rights
- * of the connection (decision 41).
+ * The search path of connections that use only PostgreSQL's own functions. Without it, a role that may create functions or
+ * operators in a schema of the path could add one that fits the argument types better. PostgreSQL would then run it with the
+ * rights of the connection (decision 41).
  */
 export const OWN_PATH = { search_path: 'pg_catalog' } as const
 
 /**
- * Settings that lift the time limits of a role, a database or a server, for work that may take long. A limit would end the
- * connection, and with it a lock that blocks other sessions. `transaction_timeout`, which PostgreSQL has from 17 on, is not
- * among them. Nor is `lock_timeout`, because a session that waits for a lock of a table keeps other sessions waiting.
+ * Settings that remove the time limits of a role, a database or a server, for work that may take long. A limit would end the
+ * connection and release its lock, which blocks other sessions. Two settings are missing: `transaction_timeout` exists only from
+ * PostgreSQL 17, and `lock_timeout` must stay, because a session that waits for a table lock blocks other sessions.
  */
 export const NO_LIMITS = {
   statement_timeout: 0,
@@ -33,9 +33,9 @@ export const NO_LIMITS = {
 } as const
 
 /**
- * The settings that decide how PostgreSQL reads our statements and writes values, so that no default of a role, a database or a
- * server decides it. pg takes a time that is not in ISO form for no time. DateStyle leaves the order of day and month as it is,
- * because triggers of others may read dates in that order.
+ * Settings of how PostgreSQL reads statements and writes values, so that no default of a role, a database or a server changes
+ * them. pg can parse only times in ISO format. DateStyle does not set the order of day and month, because triggers of
+ * applications may depend on it.
  */
 const FORMS = {
   DateStyle: 'ISO',
@@ -48,28 +48,29 @@ const FORMS = {
 } as const
 
 /**
- * The isolation level under which our statements and functions wait for the locks of others and go on with what these have
- * committed. A higher one, which a role, a database or a server may have as its default, would refuse them instead (40001).
+ * The isolation level of all statements and functions. At this level they wait for locks of other transactions and continue with
+ * the committed rows. A role, a database or a server may have a higher default. At a higher level, PostgreSQL would refuse such
+ * statements (40001).
  */
 const ISOLATION = 'read committed'
 
 /**
- * Brings a connection under settings, and under those that every connection needs. A connection that has a
- * session to itself gets them as the defaults of the session, after those that its URL has. A pooler in
- * transaction mode lends a session for each transaction and passes no defaults on. Behind such a pooler the
- * settings are sent ahead of each transaction, in the same message, and end with the transaction. PostgreSQL
- * reads the literals of a whole message before it runs one statement of it: behind such a pooler,
- * `standard_conforming_strings` counts for statements with values and for those of an open transaction.
+ * Returns connection options that apply settings, including those that every connection needs. With its own session, a connection
+ * gets them as defaults of the session, after the options of the URL. A pooler in transaction mode lends a session for each
+ * transaction and does not pass defaults on. Behind such a pooler, the settings are sent before each transaction in the same
+ * message, and end with the transaction. PostgreSQL parses all literals of a message before it runs the first statement. So
+ * behind such a pooler, `standard_conforming_strings` applies only to statements with values and to statements in an open
+ * transaction.
  */
 export function underSettings(settings: Settings, { url, hasSession }: SessionOptions): SettingsOptions {
   const own = { ...FORMS, ...settings }
   if (!hasSession) return { connectionString: url, Client: clientUnder(Object.entries(own)) }
   const entries = Object.entries({ ...own, default_transaction_isolation: ISOLATION })
-  // Not by the class URL: an address may name several hosts. A fragment has no meaning here.
+  // Do not use the class `URL`, because an address may contain several hosts. A connection string has no fragment.
   const [address = '', query = ''] = /^([^?#]*)\??([^#]*)/.exec(url)?.slice(1) ?? []
   const parameters = new URLSearchParams(query)
   const given = parameters.getAll('options').at(-1) ?? ''
-  // Options of a URL replace those of the connection.
+  // Options of a URL replace the options of the connection.
   parameters.set(
     'options',
     [given, ...entries.map(([name, value]) => `-c ${name}=${asOption(value)}`)].join(' ').trim(),
@@ -77,25 +78,25 @@ export function underSettings(settings: Settings, { url, hasSession }: SessionOp
   return { connectionString: `${address}?${parameters}` }
 }
 
-/** Returns a value as it stands among the options of a connection, which end at blanks. */
+/** Escapes a value for the options of a connection, which are separated by spaces. */
 function asOption(value: string | number): string {
   return String(value).replaceAll(/[\\\s]/g, '\\$&')
 }
 
 function clientUnder(settings: readonly (readonly [string, string | number])[]): typeof pg.Client {
   const preamble: Preamble = {
-    // The level of the running transaction, which must be set before a SELECT takes the snapshot. It ends with the
-    // transaction. SET LOCAL would warn where no statement has begun the transaction.
+    // Sets the level of the running transaction, which must happen before a SELECT takes the snapshot. The level ends with the
+    // transaction. SET LOCAL would print a warning outside a transaction block.
     isolate: `SET transaction_isolation = ${literal(ISOLATION)}`,
-    // A query with values may hold only one statement, so one SELECT makes all settings.
-    // The name of the function has its schema, because the session may look for functions elsewhere until the statement has run.
+    // Use one SELECT for all settings, because a query with values may contain only one statement. Qualify the function with its
+    // schema, because the search path may be different until this statement has run.
     select: `SELECT ${settings.map(([name, value]) => `pg_catalog.set_config('${name}', ${literal(value)}, true)`).join(', ')}`,
-    // Not a SELECT: it would take the snapshot of the transaction before the client can set the isolation level.
+    // Do not use SELECT here. It would take the snapshot of the transaction before the client can set the isolation level.
     set: settings.map(([name, value]) => `SET LOCAL ${name} = ${literal(value)}; `).join(''),
     setCount: settings.length,
   }
   return class extends pg.Client {
-    // One method stands for all overloads of pg: what returns never fits each of them.
+    // One method must replace all overloads of pg. No return type fits all of them.
     override query(...given: never[]): never
     override query(first: unknown, ...rest: readonly unknown[]): unknown {
       if (isQuery(first)) return super.query(putAhead(preamble, first, this))
@@ -109,7 +110,7 @@ function clientUnder(settings: readonly (readonly [string, string | number])[]):
   }
 }
 
-/** Whether the caller made the query, as Kysely's cursors and this package do. Otherwise `first` is its text or configuration. */
+/** Whether `first` is a query object, as Kysely's cursors pass it, and not the text or configuration of a query. */
 function isQuery(first: unknown): first is PgQuery<unknown> {
   return typeof first === 'object' && first !== null && 'submit' in first && typeof first.submit === 'function'
 }
@@ -125,7 +126,7 @@ interface Preamble {
   readonly setCount: number
 }
 
-/** Sends the settings ahead of a query that opens a transaction or is one, and hides the answers to them from the query. */
+/** Sends the settings before a query that begins or is a transaction, and hides their answers from the query. */
 function putAhead(preamble: Preamble, query: PgQuery<unknown>, client: pg.Client): PgQuery<unknown> {
   const { submit, handleRowDescription, handleDataRow, handleCommandComplete } = query
   let answersAhead = 0
@@ -145,7 +146,7 @@ function putAhead(preamble: Preamble, query: PgQuery<unknown>, client: pg.Client
           connection.bind({})
           connection.execute({})
         }
-        // No sync here: everything up to the sync of the query is one transaction.
+        // Send no sync here, because everything up to the sync of the query is one transaction.
         return submit.call(query, connection)
       } finally {
         connection.stream.uncork()
@@ -164,16 +165,15 @@ function putAhead(preamble: Preamble, query: PgQuery<unknown>, client: pg.Client
   })
 }
 
-// The parts of pg that this package uses, and that the types of pg leave out. `pg-internals.test.ts` fails when pg changes any of
-// it.
+// Parts of pg that this package uses but that pg's types leave out. `pg-internals.test.ts` fails if pg changes them.
 
-/** A query as it is sent and answered: pg/lib/query.js. */
+/** How pg sends a query and handles its answers: pg/lib/query.js. */
 export interface PgQuery<Result> extends pg.Submittable {
   name: string
   text: string
-  /** Called once: with an error, or with the result of the query. */
+  /** Called once, with an error or with the result of the query. */
   callback: ((error: Error | null, result: Result) => void) | undefined
-  /** Whether the query is sent as Parse, Bind and Execute rather than as a plain text. */
+  /** Returns whether the query is sent as Parse, Bind and Execute instead of as plain text. */
   requiresPreparation(): boolean
   /** Sends the query as Parse, Bind, Describe and Execute. */
   prepare(connection: pg.Connection): void
@@ -182,27 +182,27 @@ export interface PgQuery<Result> extends pg.Submittable {
   handleCommandComplete(message: unknown, connection: pg.Connection): void
 }
 
-/** The class of queries. Its arguments are those of `client.query`. The cast is safe while `pg-internals.test.ts` passes. */
+/** The class of queries. Its arguments are those of `client.query`. The cast is safe as long as `pg-internals.test.ts` passes. */
 export const PgQuery = pg.Query as unknown as new <Result>(...query: readonly unknown[]) => PgQuery<Result>
 
-/** The messages that a connection sends: pg/lib/connection.js. */
+/** The messages that a connection can send: pg/lib/connection.js. */
 interface PgConnection extends pg.Connection {
   parse(statement: { readonly text: string }): void
   bind(values: object): void
   execute(portal: object): void
 }
 
-/** The members of a client that describe its connection: pg/lib/client.js. */
+/** The members of a client about its connection: pg/lib/client.js. */
 interface PgClient {
-  /** With `secretKey`, the name of the session in a request to cancel its statement. Known from the first answer on. */
+  /** Identifies the session in a cancel request, together with `secretKey`. Set when the connection is established. */
   readonly processID: number
   readonly secretKey: number
-  /** False while an answer of the server is due. */
+  /** `false` while an answer of the server is due. */
   readonly readyForQuery: boolean
   readonly connection: { readonly stream: Socket }
 }
 
-/** The members of a client that pg's types leave out. The cast is safe while `pg-internals.test.ts` passes. */
+/** Returns the client with the members that pg's types leave out. The cast is safe as long as `pg-internals.test.ts` passes. */
 export function internalsOf(client: pg.ClientBase): PgClient {
   return client as unknown as PgClient
 }

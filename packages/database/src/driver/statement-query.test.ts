@@ -11,7 +11,7 @@ let sent: string[]
 beforeAll(async () => {
   client = new pg.Client({ connectionString: database.url, pipeline: true })
   await client.connect()
-  // The types of the messages to the server: B bind, D describe, P parse.
+  // The types of the sent messages: B for bind, D for describe, P for parse.
   const { stream }: pg.Connection = Reflect.get(client, 'connection')
   const write: (chunk: Buffer) => boolean = stream.write.bind(stream)
   stream.write = (chunk: Buffer) => {

@@ -1,22 +1,22 @@
 import pg from 'pg'
 import { PgQuery } from './session-settings.ts'
 
-/** A statement with the values of `$1`, `$2` and so on, in their order. */
+/** A statement with the values of `$1`, `$2` and so on, in order. */
 export interface Statement {
-  /** PostgreSQL keeps the plan of a named statement. Empty: it keeps none. */
+  /** PostgreSQL keeps the plan of a named statement. If the name is empty, PostgreSQL keeps no plan. */
   readonly name: string
   readonly text: string
   readonly values: unknown[]
 }
 
-/** The rows that a statement returned: objects by column name, whose values the parsers of the connection have read. */
+/** The returned rows: objects by column name, with parsed values. */
 export type Rows = Row[]
 type Done = (error: Error | null, rows: Rows) => void
 
 interface Known {
-  /** How to read the rows of the named statements that the connection has run. */
+  /** The row readers of the named statements that the connection has run. */
   readonly rowReaders: Map<string, ReadRow>
-  /** The connection, without its question for the columns of a statement. */
+  /** The connection without the Describe message, by which pg requests the columns of a statement. */
   readonly undescribed: pg.Connection
 }
 
@@ -32,8 +32,8 @@ function knownOf(connection: pg.Connection): Known {
 
 /**
  * Runs a statement on a connection, pipelined or not.
- * @returns its rows
- * @throws pg.DatabaseError when the server refuses it, Error when the connection is lost
+ * @returns the rows of the statement
+ * @throws pg.DatabaseError if the server refuses the statement, Error if the connection is lost
  */
 export function runStatement(client: pg.ClientBase, statement: Statement, parserOf: ParserOf): Promise<Rows> {
   return new Promise((resolve, reject) => {
@@ -42,9 +42,9 @@ export function runStatement(client: pg.ClientBase, statement: Statement, parser
 }
 
 /**
- * Asks for the columns of a named statement once for each connection. pg's own query asks each time, makes a parser for each
- * column again, clones its configuration and emits an event for each row. Together these take a tenth of the processor time of
- * a request that reads one row, and some of PostgreSQL's.
+ * A query that requests the columns of a named statement only once for each connection. pg's own query requests them each time,
+ * creates all column parsers again, clones its configuration and emits an event for each row. This takes a tenth of the processor
+ * time of a request that reads one row, and some time of PostgreSQL.
  */
 class StatementQuery extends PgQuery<Rows> {
   readonly #parserOf: ParserOf
@@ -101,27 +101,28 @@ class StatementQuery extends PgQuery<Rows> {
   }
 }
 
-/** The parser for the text of a column, by the OID of its type. A column of type text is not parsed. */
+/** Returns the parser for the text of a column, by the OID of its type. Columns of type text are not parsed. */
 export type ParserOf = (oid: number) => (text: string) => unknown
 
-/** A row, with a member for each column. If columns share a name, the last one counts. */
+/** A row with a member for each column. If columns share a name, the last one counts. */
 type Row = Record<string, unknown>
 
-/** Makes a row of the texts of its columns, as the server sends them. */
+/** Makes a row from the texts of its columns, as the server sends them. */
 type ReadRow = (texts: readonly (string | null)[]) => Row
 
-/** The server's description of a column: its name, and the OID of its type (PostgreSQL, "Message Formats", RowDescription). */
+/** The server's description of a column: its name and the OID of its type (PostgreSQL, "Message Formats", RowDescription). */
 interface Column {
   readonly name: string
   readonly dataTypeID: number
 }
 
-/** Readers by parser and columns: as many as a service has statements. */
+/** Row readers by parser and columns. Their number is limited by the number of different statements. */
 const known = new WeakMap<ParserOf, Map<string, ReadRow>>()
 
 /**
- * Finds or compiles the function that reads rows of these columns. It returns an object literal, so rows have their final shape
- * from the start, and each parser has its own call site. A loop over the columns takes 50 percent longer.
+ * Returns the function that reads rows with these columns. It is compiled on first use. The function returns an object literal,
+ * so rows have their final shape from the start and each parser has its own call site. A loop over the columns takes 50 percent
+ * longer.
  */
 export function rowReader(columns: readonly Column[], parserOf: ParserOf): ReadRow {
   const readers = known.get(parserOf) ?? new Map<string, ReadRow>()
@@ -137,11 +138,11 @@ function compile(columns: readonly Column[], parserOf: ParserOf): ReadRow {
     const text = `texts[${index}]`
     const isText = dataTypeID === pg.types.builtins.TEXT
     const value = isText ? text : `${text} === null ? null : parsers[${index}](${text})`
-    // A plain `__proto__` would set the prototype. In brackets it is an ordinary name, but an object with brackets is slow to
-    // make.
+    // A plain `__proto__` would set the prototype. `["__proto__"]` is an ordinary name, but brackets make the creation of objects
+    // slow.
     return `${name === '__proto__' ? '["__proto__"]' : JSON.stringify(name)}: ${value}`
   })
   const parsers = columns.map(({ dataTypeID }) => parserOf(dataTypeID))
-  // The names are quoted, and come from statements of the service.
+  // This is safe: the names are quoted, and they come from statements of the service.
   return new Function('parsers', `return (texts) => ({ ${members} })`)(parsers)
 }

@@ -273,7 +273,7 @@ describe('reinstallFunctions', () => {
     expect(await call('example.app_double(5)')).toBe(10)
     expect(await functionNames()).toEqual(['app_count_notes', 'app_double'])
     expect(await migrateAtStart(releaseOf({}))).toEqual({ migrations: [], functions: [] })
-    // Back to the later release.
+    // Return to the later release.
     await migrateAtStart(releaseOf({ texts: later, release: '1.3.0', sources: addTags }))
     expect(await call('example.app_double(5)')).toBe(15)
   })

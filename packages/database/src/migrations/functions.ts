@@ -14,33 +14,31 @@ import {
   recordInstalled,
 } from './installed-functions.ts'
 
-/** The SQL functions of a service, one in each file, and their release. */
+/** The SQL functions of a service, one per file, and their release. */
 export interface ServiceFunctions extends ReleasedFunctions {
-  /** Whether a start also replaces functions of its own release. True in development, where their files change. */
+  /** Whether a start also replaces functions of its own release. `true` in development, where function files change. */
   readonly replacesOwnRelease: boolean
   /**
-   * Functions that write with the rights of the caller, and that the service calls. If this is set, only the owner may call the
-   * other functions that write, except SECURITY DEFINER functions: the role of the service may call these.
+   * Functions that write with the rights of the caller and that the service calls. If set, only the owner may call other such
+   * functions. The role of the service may still call SECURITY DEFINER functions.
    */
   readonly invoker?: readonly string[] | undefined
 }
 
 export interface FunctionChanges {
-  /** The release whose functions are installed. Undefined: none are installed. */
+  /** The release of the installed functions. `undefined` if none are installed. */
   readonly installed: string | undefined
-  /** Whether the installed release is later than this one. */
+  /** Whether the installed release is later than this release. */
   readonly isLater: boolean
   readonly creates: readonly string[]
   readonly replaces: readonly string[]
   readonly drops: readonly string[]
 }
 
-/**
- * PostgreSQL cannot change a return type, or the name or default of a parameter; it cannot drop what other objects depend on.
- */
+/** PostgreSQL refuses to change a return type or a parameter's name or default, and to drop what others depend on. */
 const [OTHER_SIGNATURE, DEPENDED_ON] = ['42P13', '2BP01']
 
-/** Compares the files of a release with the functions that `trestle_functions` lists as installed. */
+/** Compares the function files of a release with the installed functions in `trestle_functions`. */
 export async function compareFunctions(
   db: QueryExecutorProvider,
   names: Names,
@@ -64,19 +62,19 @@ export function hasChanges({ creates, replaces, drops }: FunctionChanges): boole
   return creates.length + replaces.length + drops.length > 0
 }
 
-/** Whether every function of a release is installed, whichever release its text is from. */
+/** Returns whether every function of a release is installed, in the version of any release. */
 export async function areInstalled(db: QueryExecutorProvider, names: Names, files: FunctionFiles): Promise<boolean> {
   const installed = new Set(await listInstalledNames(db, names))
   return (await files()).every(({ name }) => installed.has(name))
 }
 
 /**
- * Installs functions of a release, drops those without a file, and validates its own, in the transaction of the caller.
- * Functions may call each other, so all are created before any is validated.
- * @param which the functions that have changed, or all functions: a function may have been changed by hand
- * @returns the names of the functions that were installed or dropped, and of those that were kept because a trigger or an
- * object of another namespace needs them
- * @throws Error if a function does not validate, or has another signature than in an earlier release
+ * Installs functions of a release, drops functions without a file, and validates the service's own functions, in the database
+ * transaction of the caller. Functions may call each other, so all are created before any is validated.
+ * @param which the functions that have changed, or all functions, because a function may have been changed by SQL
+ * @returns the names of installed and dropped functions, and of functions that were kept because a trigger or an object of
+ * another namespace needs them
+ * @throws Error if a function is invalid, or has another signature than in an earlier release
  */
 export async function installFunctions(
   trx: Kysely<unknown>,
@@ -96,7 +94,7 @@ export async function installFunctions(
   const isReleased = installed !== undefined && installed !== release
   await createAll(trx, names, { files: chosen, isReleased, isOwn: (name) => !creates.includes(name) })
   const kept = await dropAll(trx, names, drops)
-  // PostgreSQL validates a function only for a role that may call it, so not one of another owner.
+  // Validate only own functions, because PostgreSQL validates a function only for a role that may call it.
   await validate(trx, names, own)
   if (invoker) await closeFunctions(trx, names, invoker)
   await recordInstalled(trx, names, { functions, foreign })
@@ -108,15 +106,16 @@ interface Creation {
   /** Whether another release has installed functions. */
   readonly isReleased: boolean
   /**
-   * Whether a function of this name is recorded as installed. Others in the schema belong to the application,
-   * which are never dropped.
+   * Returns whether a function with this name is recorded as installed. Other functions in the schema belong to the application
+   * and are never dropped.
    */
   readonly isOwn: (name: string) => boolean
 }
 
 /**
- * Creates or replaces functions, unvalidated.
- * @throws Error when a file lacks its function, changes a released signature, or the application has a function of its name
+ * Creates or replaces functions without validating them.
+ * @throws Error if a file lacks its function or changes a released signature, or if the application has a function with the same
+ * name
  */
 export async function createAll(
   trx: Kysely<unknown>,
@@ -131,7 +130,7 @@ export async function createAll(
   }
 }
 
-/** Drops every installed function. @returns the names of those that were kept because another object needs them */
+/** Drops every installed function. @returns the names of functions that other objects need, which remain */
 export async function dropFunctions(trx: Kysely<unknown>, names: Names): Promise<readonly string[]> {
   const own = await listInstalledNames(trx, names, FOREIGN)
   const kept = await dropAll(trx, names, own)
@@ -146,8 +145,9 @@ async function dropAll(trx: Kysely<unknown>, names: Names, functions: readonly s
 }
 
 /**
- * PostgreSQL replaces a function only if the signature is the same. With another signature, the function of an earlier release
- * would stay beside the new one or block it, and processes of that release still call it.
+ * Creates or replaces a function. PostgreSQL replaces a function only if the signature is the same. With another signature, the
+ * old function would remain in addition to the new one, or block it. Processes of the earlier release still call the old
+ * function.
  */
 async function create(
   trx: Kysely<unknown>,
@@ -169,7 +169,7 @@ async function create(
   if (isRefused) await sql.raw(withNames(file.text, names)).execute(trx)
 }
 
-/** @returns whether the function is gone: no other object needs it */
+/** @returns `false` if another object needs the function, so it remains */
 async function dropFunction(trx: Kysely<unknown>, names: Names, name: string): Promise<boolean> {
   let isGone = true
   for (const signature of await findFunctions(trx, names, name)) {
@@ -178,7 +178,7 @@ async function dropFunction(trx: Kysely<unknown>, names: Names, name: string): P
   return isGone
 }
 
-/** Runs a statement in a savepoint. @returns whether it was refused with the given SQLSTATE. Otherwise it has run */
+/** Runs a statement in a savepoint. @returns `true` if it was refused with the SQLSTATE, `false` if it has run */
 async function isRefusedWith(code: string, trx: Kysely<unknown>, statement: string): Promise<boolean> {
   await sql`SAVEPOINT function`.execute(trx)
   try {
@@ -192,7 +192,7 @@ async function isRefusedWith(code: string, trx: Kysely<unknown>, statement: stri
   }
 }
 
-/** Every function of a name, as `"auth"."app_refresh_session"(uuid, text)`. */
+/** Returns every function with a name, as `"auth"."app_refresh_session"(uuid, text)`. */
 async function findFunctions(db: Kysely<unknown>, { schema, prefix }: Names, name: string): Promise<string[]> {
   const { rows } = await sql<{ signature: string }>`
     SELECT format('%I.%I(%s)', ${schema}::text, proname, pg_get_function_identity_arguments(oid)) AS signature FROM pg_proc
@@ -200,7 +200,7 @@ async function findFunctions(db: Kysely<unknown>, { schema, prefix }: Names, nam
   return rows.map(({ signature }) => signature)
 }
 
-/** Makes PostgreSQL check the bodies, once everything that they name exists. */
+/** Makes PostgreSQL check the function bodies, after everything that they reference exists. */
 async function validate(
   trx: Kysely<unknown>,
   { schema, prefix }: Names,

@@ -6,14 +6,14 @@ import { migratorTable } from '../names.ts'
 
 export interface ReleasedFunctions {
   readonly files: FunctionFiles
-  /** The version of the service: `1.4.0`. */
+  /** The version of the service, such as `1.4.0`. */
   readonly release: string
   /**
-   * Functions that another program may have made in the schema, by name, each with a text that the body of a usable one
-   * contains. A usable one is left as it is; another one is replaced.
+   * Functions that another program may have created in the schema, by name. The value is text that the body of a usable function
+   * contains. A usable function is kept, and any other is replaced.
    */
   readonly foreign?: Readonly<Record<string, string>> | undefined
-  /** Whether every one of them is usable, whatever its body: its users had it before they had this service. */
+  /** Returns whether every foreign function is usable, whatever its body. Its users had it before this service was installed. */
   readonly keepsForeign?: ((db: QueryExecutorProvider, names: Names) => Promise<boolean>) | undefined
 }
 
@@ -21,14 +21,14 @@ export interface InstalledFunction {
   readonly name: string
   readonly hash: string
   readonly release: string
-  /** Whether its release is later than the one that asks. */
+  /** Whether the release of the function is later than the running release. */
   readonly isLater: boolean
 }
 
-/** The hash in `trestle_functions` of a function that another program made. It is neither replaced nor dropped. */
+/** The hash in `trestle_functions` that marks a function of another program. Such a function is neither replaced nor dropped. */
 export const FOREIGN = 'foreign'
 
-/** Makes the table `trestle_functions`, unless it exists. */
+/** Creates the table `trestle_functions` if it does not exist. */
 export async function createRecord(trx: Kysely<unknown>, names: Names): Promise<void> {
   await sql`
     CREATE TABLE IF NOT EXISTS ${table(names)} (
@@ -37,7 +37,7 @@ export async function createRecord(trx: Kysely<unknown>, names: Names): Promise<
   )
 }
 
-/** Records the functions of a release as installed, and no others. */
+/** Records the functions of a release as installed, and removes all other records. */
 export async function recordInstalled(
   trx: Kysely<unknown>,
   names: Names,
@@ -53,7 +53,7 @@ export async function recordInstalled(
   )
 }
 
-/** The installed functions. Empty in a database where none was ever installed. */
+/** Returns the installed functions. The list is empty if no function was ever installed in the database. */
 export async function listInstalled(
   db: QueryExecutorProvider,
   names: Names,
@@ -68,8 +68,8 @@ export async function listInstalled(
 }
 
 /**
- * The names of the installed functions.
- * @param except a hash: functions whose text has it are left out
+ * Returns the names of the installed functions.
+ * @param except leaves out functions with this hash
  */
 export async function listInstalledNames(
   db: QueryExecutorProvider,
@@ -82,9 +82,9 @@ export async function listInstalledNames(
 }
 
 /**
- * The functions in the schema that another program made and that are usable: those that are recorded as such, and those that
- * were there first. A function of this service that its record has lost has the text of its file. Where all are kept, somebody
- * may also have replaced one that this service had made.
+ * Returns the usable functions in the schema that another program created. Some are recorded as such, and others existed before
+ * this service was installed. If the record of a function of this service is lost, the function is recognized by the text of its
+ * file. If all foreign functions are kept, another program may also have replaced a function of this service.
  */
 export async function findForeign(
   db: QueryExecutorProvider,
@@ -101,7 +101,7 @@ export async function findForeign(
   const isForeign = ({ name, body }: { readonly name: string; readonly body: string }) => {
     const [file, hash] = [own.get(name), recorded.get(name)]
     if (hash === FOREIGN) return true
-    // Where PostgreSQL has parsed the body (BEGIN ATOMIC), it keeps no text of it.
+    // For a parsed body (BEGIN ATOMIC), PostgreSQL stores no text.
     if (file !== undefined && body !== '' && withNames(file.text, names).includes(body)) return false
     if (hash !== undefined) return keepsAll && hash === file?.hash
     return keepsAll || body.includes(foreign[name] ?? '')
@@ -110,9 +110,9 @@ export async function findForeign(
 }
 
 /**
- * Functions of others that have the name of an installed function and another signature: to drop all
- * functions of the name would drop them. An installed function has the text of its file.
- * @returns such as `function auth.sign_out(uuid)`
+ * Returns functions of other programs with the name of an installed function and another signature. Dropping all functions with
+ * the name would drop these too. An installed function is recognized by the text of its file.
+ * @returns texts such as `function auth.sign_out(uuid)`
  */
 export async function listOverloads(
   db: QueryExecutorProvider,
@@ -126,7 +126,7 @@ export async function listOverloads(
     FROM pg_proc p WHERE p.pronamespace = to_regnamespace(${names.schema}) AND p.proname = ANY (${installed}::text[])
       AND EXISTS (SELECT FROM pg_proc o WHERE o.pronamespace = p.pronamespace AND o.proname = p.proname AND o.oid <> p.oid)
     ORDER BY object`.execute(db)
-  // Where PostgreSQL has parsed the body (BEGIN ATOMIC), it keeps no text of it.
+  // For a parsed body (BEGIN ATOMIC), PostgreSQL stores no text.
   const isOwn = (name: string, body: string) => body !== '' && own.get(name)?.includes(body) === true
   return rows.filter(({ name, body }) => !isOwn(name, body)).map(({ object }) => object)
 }
@@ -137,7 +137,7 @@ async function hasTable(db: QueryExecutorProvider, names: Names): Promise<boolea
   return rows[0]?.exists === true
 }
 
-/** `{1,4,0}` for `1.4.0` and for `1.4.0-rc.1`. */
+/** Returns `{1,4,0}` for `1.4.0` and for `1.4.0-rc.1`. */
 function numbersOf(release: RawBuilder<unknown>): RawBuilder<unknown> {
   return sql`string_to_array(substring(${release} FROM '^[0-9]+(?:[.][0-9]+)*'), '.')::int[]`
 }

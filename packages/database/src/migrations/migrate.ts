@@ -25,48 +25,48 @@ import {
   underMigrationLock,
 } from './migrator.ts'
 
-/** The input of a run of migrations: the database, the migrations and functions, and the rights that it grants at the end. */
+/** The input of a migration run: the database, the migrations and functions, and the rights that are granted at the end. */
 export interface MigrateOptions extends MigrationTarget, Migrations {
   readonly functions?: ServiceFunctions | undefined
-  /** Both run first, under the lock, of `up` and of `down`. Each may refuse the database. */
+  /** Checks that run first in `up` and in `down`, under the lock. Each may refuse the database. */
   readonly expectFit?: ((db: Kysely<unknown>) => Promise<void>) | undefined
   readonly expectReversible?: ((db: Kysely<unknown>) => Promise<void>) | undefined
-  /** Steps that run after the migrations, under the same lock, such as those for the schema of the job queue. */
+  /** Steps after the migrations, under the same lock, such as those for the schema of the job queue. */
   readonly afterwards?: ReadonlyArray<(db: Kysely<unknown>) => Promise<void>>
-  /** The rights of the service's role, granted last. Undefined: the service works as its own user. */
+  /** The rights of the service's role, granted last. `undefined` if the service works as its own user. */
   readonly grants?: Grants | undefined
   /** Roles of other programs that may call functions. */
   readonly callers?: Callers | undefined
-  /** Creates objects that the service can do without. @returns a line of advice for each object that it could not create */
+  /** Creates objects that the service can do without. @returns a line of advice for each that could not be created */
   readonly createOptional?: ((db: Kysely<unknown>) => Promise<readonly string[]>) | undefined
-  /** The settings that the later steps depend on, as JSON without secrets. When it changes, a start runs them again. */
+  /** The settings of the later steps, as JSON without secrets. If they change, the next start runs the steps again. */
   readonly settings?: unknown
 }
 
-/** The outcome of a run. All lists are empty when the database was up to date. */
+/** The outcome of a run. All lists are empty if the database was up to date. */
 export interface MigrateResult {
-  /** The names of the migrations that it applied or took back, in order. */
+  /** The names of the applied or reverted migrations, in order. */
   readonly migrations: readonly string[]
-  /** The names of the functions that it installed or dropped. */
+  /** The names of the installed or dropped functions. */
   readonly functions: readonly string[]
-  /** The release whose functions it kept although this release has others. Undefined: it kept none. */
+  /** The release whose functions were kept although this release has others. `undefined` if none were kept. */
   readonly keptRelease: string | undefined
-  /** A line of advice for each object that it could not create. Undefined: it created all. */
+  /** A line of advice for each object that could not be created. `undefined` if all were created. */
   readonly notes?: readonly string[] | undefined
 }
 
 export interface MigrationStatus {
   readonly name: string
-  /** Undefined while the migration is pending. */
+  /** `undefined` if the migration is pending. */
   readonly executedAt: Date | undefined
-  /** False for a migration of a later release. */
+  /** `false` for a migration of a later release. */
   readonly isKnown: boolean
 }
 
 /**
- * Runs all pending migrations, installs the functions that have changed, then runs the later steps. Processes that start
- * together wait for each other. If a later release has migrated the database, and it has all that this release needs, nothing
- * changes.
+ * Runs all pending migrations, installs the functions that have changed, then runs the later steps. Processes that start together
+ * wait for each other. If a later release has migrated the database, and the database has everything that this release needs,
+ * nothing changes.
  * @throws Error if migrations are pending in a database of a later release, or if a migration fails
  */
 export function migrateUp(options: MigrateOptions): Promise<MigrateResult> {
@@ -74,20 +74,20 @@ export function migrateUp(options: MigrateOptions): Promise<MigrateResult> {
 }
 
 /**
- * Whether the last run was complete, with the same migrations, functions and settings. No lock.
- * @throws Error when the database is only partly distributed
+ * Returns whether the last run was complete and had the same migrations, functions and settings. Takes no lock.
+ * @throws Error if the database is only partly distributed
  */
 export function isUpToDate(options: MigrateOptions): Promise<boolean> {
   return withDatabase(options, async (db) => {
-    // A run of `distribute` leaves the mark: it changes no migration and no function.
+    // The mark does not show an unfinished `distribute`, which changes no migration and no function.
     await options.cluster?.expectWhole(db, options.names)
     return isMarkedComplete(db, options)
   })
 }
 
 /**
- * As `migrateUp`, unless the database is up to date. It replaces functions of its own release only in development: processes of
- * two builds of a release would replace each other's functions.
+ * Does the same as `migrateUp`, unless the database is up to date. Replaces functions of its own release only in development.
+ * Otherwise processes with two builds of a release would replace each other's functions.
  * @throws Error if migrations are pending in a database of a later release, if the database is only partly distributed, or if a
  * migration fails
  */
@@ -116,7 +116,7 @@ function bringUp(options: MigrateOptions, replaceable: Replaceable): Promise<Mig
     if (isOfLaterRelease && changes !== undefined && changes.installed === undefined) {
       throw new Error('no functions are installed: run migrate up --functions')
     }
-    // An earlier release runs beside a later one, or was rolled back to. The database has what it needs.
+    // An earlier release runs at the same time as a later one, or after a roll-back. The database has everything that it needs.
     if (isOfLaterRelease) return { migrations: [], functions: [], keptRelease }
     await underMigrationLock(db, options, (trx) => unmark(trx, options))
     const migrations = await runPending(db, options, pending)
@@ -137,8 +137,8 @@ function rolesOf(grants: MigrateOptions['grants']): readonly string[] {
 }
 
 /**
- * Installs all functions of this release, even where a later release has installed its own. Use it after a roll-back.
- * @throws Error if migrations are pending: the functions need their tables
+ * Installs all functions of this release, even if a later release has installed its own. Use it after a roll-back.
+ * @throws Error if migrations are pending, because the functions need their tables
  */
 export function reinstallFunctions(options: MigrateOptions): Promise<MigrateResult> {
   return underLock(options, async (db) => {
@@ -168,8 +168,8 @@ async function install(
 }
 
 /**
- * The function of a trigger cannot be dropped when its file is gone. It gets the text of its migration back, which is what the
- * release without the file has.
+ * Restores functions of triggers whose files are gone. A trigger's function cannot be dropped. Such a function gets its text from
+ * the migration, which is what the release without the file expects.
  */
 async function restoreTexts(db: Kysely<unknown>, options: MigrateOptions, kept: readonly string[]): Promise<void> {
   if (kept.length === 0) return
@@ -188,7 +188,7 @@ async function grant(trx: Kysely<unknown>, { names, functions, grants, callers }
 }
 
 /**
- * Takes the last migration back. It drops all functions first, since they may need what the migration removes.
+ * Reverts the last migration. Drops all functions first, because they may need what the migration removes.
  * @throws Error if the database has migrations of a later release, or `expectReversible` refuses it. Nothing changes then
  */
 export function migrateDown(options: MigrateOptions): Promise<MigrateResult> {
@@ -207,7 +207,7 @@ export function migrateDown(options: MigrateOptions): Promise<MigrateResult> {
   })
 }
 
-/** Lists every migration of this release, then those of a later one, with the time of their run. Changes nothing. */
+/** Lists every migration of this release, followed by those of later releases, with the time of their run. Changes nothing. */
 export async function readMigrationStatus({ names, sources, ...target }: MigrateOptions): Promise<MigrationStatus[]> {
   const executed = await withDatabase(target, (db) => listExecuted(db, names))
   const times = new Map(executed.map(({ name, executedAt }) => [name, executedAt]))
@@ -218,12 +218,12 @@ export async function readMigrationStatus({ names, sources, ...target }: Migrate
   return [...known, ...unknown]
 }
 
-/** How the functions of this release differ from the installed ones; undefined when the service has none. Changes nothing. */
+/** How the functions of this release differ from the installed ones. `undefined` if the service has none. */
 export async function compareTexts({ names, functions, url }: MigrateOptions): Promise<FunctionChanges | undefined> {
   return functions && withDatabase({ url }, (db) => compareFunctions(db, names, functions))
 }
 
-/** Whether every known migration has run and every function is installed, seen through a connection of the service. */
+/** Returns whether every known migration has run and every function is installed. Uses a connection of the service. */
 export async function isMigrated<Tables>(
   db: Kysely<Tables>,
   { names, sources, files }: Pick<MigrateOptions, 'names' | 'sources'> & { readonly files: FunctionFiles },
@@ -233,7 +233,7 @@ export async function isMigrated<Tables>(
   return areInstalled(plain, names, files)
 }
 
-/** The inputs of a complete run of `migrate up`. A start with the same inputs has nothing to do. */
+/** The inputs of a complete `migrate up`. A start with the same inputs can skip the run. */
 interface MarkedRun {
   readonly names: Names
   readonly sources: MigrationSources
@@ -245,22 +245,22 @@ interface MarkedRun {
 }
 
 /**
- * Marks the database as up to date, in a comment on the table of migrations, so that the next start skips the run. The mark
- * contains the rights of the schemas: a database that was restored without them, or that has lost its queue, is not up to date.
- * The mark also contains the callers' roles that exist: a role that was made since has no rights yet.
+ * Marks the database as up to date with a comment on the table of migrations, so that the next start skips the run. The mark
+ * contains the rights of the schemas, so a database that was restored without rights or has lost its queue does not count as up
+ * to date. The mark also contains the existing roles of `callers`, because a role that is created later has no rights yet.
  */
 async function markComplete(db: Kysely<unknown>, run: MarkedRun): Promise<void> {
   const { rows } = await stateQuery(run).execute(db)
   await writeComment(db, run.names, sql.lit(await computeMark(run, rows[0]?.rights)))
 }
 
-/** Removes the mark, before anything changes. */
+/** Removes the mark. Call it before any change. */
 async function unmark(db: Kysely<unknown>, run: MarkedRun): Promise<void> {
   const { rows } = await stateQuery(run).execute(db)
   if (typeof rows[0]?.note === 'string') await writeComment(db, run.names, sql.lit(null))
 }
 
-/** Whether the last complete run had the same migrations, functions and settings. One statement. */
+/** Returns whether the last complete run had the same migrations, functions and settings. Uses one statement. */
 async function isMarkedComplete(db: Kysely<unknown>, run: MarkedRun): Promise<boolean> {
   const { rows } = await stateQuery(run).execute(db)
   return rows[0]?.note === (await computeMark(run, rows[0]?.rights))

@@ -18,18 +18,18 @@ import { MIGRATIONS } from '../names.ts'
 import { isInFailedTransaction } from '../unavailable.ts'
 
 export interface MigrationTarget {
-  /** A connection that may create schemas, tables, functions and roles. */
+  /** The URL of a connection that may create schemas, tables, functions and roles. */
   readonly url: string
   readonly names: Names
-  /** True: the work needs sessions of its own, which no pooler in transaction mode gives. By default it runs behind one too. */
+  /** `true` if the work needs its own sessions, which a pooler in transaction mode does not provide. */
   readonly hasSession?: true
-  /** Called after some seconds with the owner of the lock that a run waits for. By default it writes to standard error. */
+  /** Called with the owner of an awaited lock after some seconds. Writes to standard error by default. */
   readonly report?: (line: string) => void
 }
 
 type Address = Pick<MigrationTarget, 'url' | 'hasSession'>
 
-/** After so long, an operator wonders why nothing happens. */
+/** After this time, an operator should see the reason for the wait. */
 const TOLD_AFTER_MS = 3_000
 
 /** Opens a database for one task, and closes it in any case. The time limits of the database do not apply. */
@@ -38,11 +38,11 @@ export async function withDatabase<T>(address: Address, use: (db: Kysely<unknown
     ...underOwnSettings(address),
     max: 2,
     connectionTimeoutMillis: 5_000,
-    // A pooler in transaction mode would keep the setting for other clients.
+    // A pooler in transaction mode would keep the setting for its other clients.
     ...(address.hasSession && { onConnect: (client) => client.query(endTransactionLimit('session')) }),
   })
   pool.on('error', () => {})
-  // If a connection is lost during a migration, its statement fails. The error event must not end the process.
+  // The statement of a lost connection fails in any case. Without a listener, the error event would also end the process.
   pool.on('connect', (client) => client.on('error', () => {}))
   const dialect = new MigrationDialect({
     pool,
@@ -57,9 +57,8 @@ export async function withDatabase<T>(address: Address, use: (db: Kysely<unknown
 }
 
 /**
- * Has each statement of a transaction that has failed answer with the error that failed it. The migrator of
- * Kysely asks a question after it could not make its tables, and would tell only that a transaction is
- * aborted.
+ * Makes statements of a failed transaction throw the first error of the transaction. Kysely's migrator runs another query after
+ * it could not create its tables. Its error would only say that the transaction is aborted.
  */
 function tellFirstError(connection: DatabaseConnection): void {
   const { executeQuery } = connection
@@ -76,7 +75,7 @@ function tellFirstError(connection: DatabaseConnection): void {
   Object.assign(connection, { executeQuery: execute })
 }
 
-/** The dialect of the migrator of Kysely, which runs inside a transaction of `underMigrationLock`. */
+/** The dialect for Kysely's migrator, which runs inside a transaction of `underMigrationLock`. */
 class MigrationDialect extends PostgresDialect {
   override createAdapter(): PostgresAdapter {
     return new UnlockedAdapter()
@@ -86,15 +85,15 @@ class MigrationDialect extends PostgresDialect {
   }
 }
 
-/** The lock of Kysely would outlive the transaction. */
+/** Takes no lock, because Kysely's lock would remain after the transaction. */
 class UnlockedAdapter extends PostgresAdapter {
   override async acquireMigrationLock(): Promise<void> {}
   override async releaseMigrationLock(): Promise<void> {}
 }
 
 /**
- * Lists the tables of migrators, without columns. The migrator asks twice for each migration whether its tables exist. Kysely
- * would read every column of every table of the database each time.
+ * Lists only the migrator's tables, without columns. The migrator checks twice per migration whether its tables exist. Kysely
+ * would read every column of every table each time.
  */
 class MigratorTables extends PostgresIntrospector {
   readonly #db: Kysely<unknown>
@@ -112,9 +111,9 @@ class MigratorTables extends PostgresIntrospector {
 }
 
 /**
- * Holds one advisory lock of the service's schema for the whole run. Without it, grants and the set-up of the queue would
- * collide. The lock belongs to a transaction: behind a pooler, a lock of a session would stay with a connection that others
- * get.
+ * Holds one advisory lock of the service's schema for the whole run. Without the lock, concurrent runs would collide in grants
+ * and in the set-up of the queue. The lock belongs to a transaction. Behind a pooler, a session lock would stay with a connection
+ * that other clients receive.
  */
 export function underLock<T>(target: MigrationTarget, use: (db: Kysely<unknown>) => Promise<T>): Promise<T> {
   return withDatabase(target, async (db) => {
@@ -144,17 +143,16 @@ async function waitFor(
 }
 
 export interface AwaitedLock {
-  /** The key, as an expression of type bigint. */
+  /** The key, as a SQL expression of type bigint. */
   readonly key: RawBuilder<unknown>
-  /** Words for the work that it keeps others from. */
+  /** A description of the work that the lock protects. */
   readonly name: string
-  /** Called with the owner of the awaited lock. By default it writes to standard error. */
+  /** Called with the owner of the awaited lock. Writes to standard error by default. */
   readonly report?: ((line: string) => void) | undefined
 }
 
 /**
- * Waits for an advisory lock. Anybody who may connect can take it, and keep it: a wait of some seconds says
- * who has it.
+ * Waits for an advisory lock and reports its owner after some seconds. Any role that may connect can take the lock and keep it.
  */
 export async function tellingOwners<T>(
   db: Kysely<unknown>,
@@ -165,7 +163,7 @@ export async function tellingOwners<T>(
     const owners = await listLockOwners(db, key)
     if (owners.length > 0) report(`waiting for the lock of ${name}: ${owners.join(', ')}`)
   }
-  // The report only explains a wait. The lock is taken without the report, and its own error is thrown.
+  // Ignore errors of the report, because it only explains the wait. The wait itself continues and throws its own error.
   const timer = setTimeout(() => void reportOwners().catch(() => {}), TOLD_AFTER_MS)
   return wait().finally(() => clearTimeout(timer))
 }
@@ -175,9 +173,9 @@ function printLine(line: string): void {
 }
 
 /**
- * The processes that have an advisory lock of this database, and the prepared transactions, which have no process.
+ * Returns the processes that hold an advisory lock of this database, and prepared transactions, which have no process.
  * @param key an expression of type bigint
- * @returns each in words, such as `process 123 of PostgreSQL, of the user jane, holds it`; empty where the lock is free
+ * @returns a text for each, such as `process 123 of PostgreSQL, of the user jane, holds it`. Empty if the lock is free
  */
 export async function listLockOwners(db: Kysely<unknown>, key: RawBuilder<unknown>): Promise<readonly string[]> {
   const { rows } = await sql<{ owner: string }>`
@@ -200,8 +198,8 @@ function underOwnSettings({ url, hasSession }: Address): SettingsOptions {
 }
 
 /**
- * Takes the limit of a transaction away, which PostgreSQL before 17 does not have: there, a connection that
- * names it is refused.
+ * Returns the statement that removes `transaction_timeout`. PostgreSQL before 17 lacks this setting and refuses a connection that
+ * sets it directly.
  */
 function endTransactionLimit(scope: 'session' | 'transaction'): string {
   return `SELECT set_config(name, '0', ${scope === 'transaction'}) FROM pg_settings WHERE name = 'transaction_timeout'`
@@ -215,15 +213,14 @@ const LOCK_ATTEMPTS_MAX = 20
 const LOCK_PAUSE_MS = 1_000
 /** 55P03: the lock was not available. 40P01: PostgreSQL ended the migration because of a deadlock. */
 const RETRYABLE: ReadonlySet<string | undefined> = new Set(['55P03', '40P01'])
-/** Citus passes on this text of another server, and not always its code. */
+/** The message of a lock timeout on another server. Citus forwards this message, but not always its code. */
 const LOCK_TIMEOUT_ELSEWHERE = /canceling statement due to lock timeout$/
 
 /**
- * Runs a transaction again if it gave way to other transactions: it waited too long for a lock, or PostgreSQL ended it because of
- * a deadlock.
+ * Runs a transaction again if it waited too long for a lock, or if PostgreSQL cancelled it because of a deadlock.
  * @param run gets the number of the attempt, from 1
- * @param pauseMs between attempts, in which other transactions get the lock
- * @throws Error with advice when every attempt has failed
+ * @param pauseMs the pause between attempts, in which other transactions get the lock
+ * @throws Error with advice if every attempt has failed
  */
 export async function againWhenLocked<T>(run: (attempt: number) => Promise<T>, pauseMs = LOCK_PAUSE_MS): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {
@@ -241,7 +238,7 @@ export async function againWhenLocked<T>(run: (attempt: number) => Promise<T>, p
   }
 }
 
-/** The cause of a migration's error is the error of the database. */
+/** The error of a migration has the database error as its cause. */
 function isRetryable(error: unknown): boolean {
   const reason = error instanceof Error && error.cause !== undefined ? error.cause : error
   if (!(reason instanceof pg.DatabaseError)) return false

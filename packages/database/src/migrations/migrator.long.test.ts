@@ -190,7 +190,7 @@ describe('migrateUp', () => {
         for (const table of ['notes', 'tags']) await sql`ALTER TABLE ${id(table)} ADD COLUMN more int`.execute(db)
       },
     })
-    // The migration checks for a deadlock after a second, the client later.
+    // The migration checks for a deadlock after a second and the client only later, so PostgreSQL cancels the migration.
     await client.query("SET deadlock_timeout = '30s'")
     await client.query('BEGIN')
     await client.query('SELECT FROM example.tags')

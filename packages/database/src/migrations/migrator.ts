@@ -5,26 +5,22 @@ import { type Migration, type MigrationResultSet, Migrator, NO_MIGRATIONS } from
 import { MIGRATIONS, migratorTable, migratorTables } from '../names.ts'
 import { type AwaitedLock, againWhenLocked, tellingOwners } from './migration-connection.ts'
 
-/**
- * Distributes the database over several servers, for a service that may be distributed. Each function also serves a database
- * that is on one server.
- */
+/** The cluster functions of a service whose database may be distributed. Each function also works on a single server. */
 export interface Cluster {
-  /** @throws Error when only another server has all tables */
+  /** @throws Error if only another server has all tables */
   readonly expectCoordinator: (db: QueryExecutorProvider) => Promise<void>
-  /** @throws Error when only another server has all tables, or while rows move between servers */
+  /** @throws Error if only another server has all tables, or while rows move between servers */
   readonly expectWhole: (db: QueryExecutorProvider, names: Names) => Promise<void>
-  /** Runs first in each transaction that changes the schema. The transaction waits for locks without a limit. */
+  /** Runs first in each transaction that changes the schema. Afterwards the transaction waits for locks without a limit. */
   readonly setSequential: (trx: Kysely<unknown>) => Promise<void>
-  /** Keeps the following statements of the transaction from the other servers. */
+  /** Prevents later statements of the transaction from being sent to other servers. */
   readonly keepOnCoordinator: (trx: Kysely<unknown>) => Promise<unknown>
-  /** Runs a migration forward, and distributes its tables. */
   readonly migrateForward: (trx: Kysely<unknown>, names: Names, migration: ServiceMigration) => Promise<void>
-  /** Creates roles and the sequences of the service on every server. */
+  /** Creates roles and the service's sequences on every server. */
   readonly prepareServers: (db: Kysely<unknown>, names: Names, roles: readonly string[]) => Promise<void>
-  /** Distributes functions that were installed in the transaction. */
+  /** Distributes functions that were installed in the same transaction. */
   readonly placeFunctions: (trx: Kysely<unknown>, names: Names, files: FunctionFiles) => Promise<void>
-  /** Changes functions in the schema `stage` as `placeFunctions` changes those of the service. */
+  /** Changes functions in the schema `stage` in the same way as `placeFunctions` changes the functions of the service. */
   readonly rehearseFunctions: (trx: Kysely<unknown>, names: Names, stage: Names) => Promise<void>
 }
 
@@ -33,18 +29,19 @@ export interface Migrations {
   readonly sources: MigrationSources
   readonly cluster?: Cluster | undefined
   /**
-   * Runs before the first migration of a database, in the same transaction. What it returns runs after the last one. It may
-   * refuse the database. `attempt` counts from 1: a transaction that gives way to others is tried again.
+   * Runs before the first migration of a database, in the same transaction. The returned function runs after the last migration.
+   * It may refuse the database. `attempt` counts from 1, because a transaction that is cancelled in favour of others is tried
+   * again.
    */
   readonly beforeFirst?:
     | ((trx: Kysely<unknown>, attempt: number) => Promise<(trx: Kysely<unknown>) => Promise<void>>)
     | undefined
-  /** Runs first in each transaction of `runOneByOne`, again in each attempt. */
+  /** Runs first in each transaction of `runOneByOne`, and again in each attempt. */
   readonly beforeEach?: (trx: Kysely<unknown>) => Promise<void>
   /**
-   * How long a migration waits for a lock, in milliseconds; by default 3,000. Where another program serves
-   * from the same tables, it is less than the second after which PostgreSQL looks for deadlocks: the
-   * migration gives way, and no request of that program fails.
+   * How long a migration waits for a lock, in milliseconds. 3,000 by default. If another program uses the same tables, set it
+   * below one second, after which PostgreSQL looks for deadlocks. The migration then gives up first, so no request of that
+   * program fails.
    */
   readonly lockWaitMs?: number
 }
@@ -55,7 +52,7 @@ export interface ExecutedMigration {
   readonly executedAt: Date
 }
 
-/** A migration that waits for a lock blocks every request behind it. So it gives up, lets these run, and tries again. */
+/** A waiting migration blocks all requests behind it. After this time it lets them run, and tries again. */
 const LOCK_WAIT_MS = 3_000
 
 /** Lists the migrations that have run, in the order of their run. */
@@ -69,7 +66,7 @@ export async function listExecuted(db: QueryExecutorProvider, names: Names): Pro
   return executed.rows.map(({ name, timestamp }) => ({ name, executedAt: new Date(timestamp) }))
 }
 
-/** Names of the migrations that have not run, and of those that have run and that this release does not know. */
+/** Returns the names of pending migrations, and of executed migrations that this release does not know. */
 export async function compareMigrations(
   db: QueryExecutorProvider,
   { names, sources }: Pick<Migrations, 'names' | 'sources'>,
@@ -82,9 +79,9 @@ export async function compareMigrations(
 }
 
 /**
- * Runs the pending migrations. An empty database gets all of them or none. Otherwise each migration has a transaction of its
- * own, so that none holds its locks during the next.
- * @returns the names of those that ran, in order
+ * Runs the pending migrations. An empty database gets all of them or none. In other databases each migration has its own
+ * transaction, so that it holds no locks during the next one.
+ * @returns the names of the executed migrations, in order
  */
 export async function runPending(
   db: Kysely<unknown>,
@@ -96,8 +93,8 @@ export async function runPending(
 }
 
 /**
- * Runs the pending migrations, each in a transaction of its own, on an empty database too.
- * @returns the names of those that ran, in order
+ * Runs the pending migrations, each in its own transaction, even on an empty database.
+ * @returns the names of the executed migrations, in order
  */
 export async function runOneByOne(
   db: Kysely<unknown>,
@@ -113,14 +110,14 @@ export async function runOneByOne(
   return ran
 }
 
-/** Runs the pending migrations in one transaction, after `beforeFirst`. @returns the names of those that ran, in order */
+/** Runs the pending migrations in one transaction, after `beforeFirst`. @returns their names, in order */
 export function runTogether(db: Kysely<unknown>, migrations: Migrations): Promise<readonly string[]> {
   return runStep(db, migrations, (migrator) => migrator.migrateToLatest(), migrations.beforeFirst)
 }
 
 /**
- * Takes back all migrations in one transaction, the last one first, and drops the migrator's own tables.
- * @param before runs first. What it returns runs at the end
+ * Reverts all migrations in one transaction, the last one first, and drops the migrator's own tables.
+ * @param before runs first. The returned function runs at the end
  */
 export function takeBackAll(
   db: Kysely<unknown>,
@@ -145,17 +142,17 @@ export function takeBackAll(
   )
 }
 
-/** Takes back the migration that ran last. @returns its name; empty if none has run */
+/** Reverts the last migration. @returns its name, or an empty list if no migration has run */
 export function takeBackLast(db: Kysely<unknown>, migrations: Migrations): Promise<readonly string[]> {
   return runStep(db, migrations, (migrator) => migrator.migrateDown())
 }
 
 /**
- * Runs a transaction when no other migration of this service runs. The last statement or the commit of a killed process may
- * still be under way.
+ * Runs a transaction while no other migration of this service runs. The lock also waits for the last statement or the commit of a
+ * killed process.
  *
  * Lock order: the lock of `underLock`, this lock. A holder of the second lock never takes the first.
- * @param report is called after some seconds with the owner of the lock. By default it writes to standard error
+ * @param report called with the owner of the lock after some seconds. Writes to standard error by default
  */
 export function underMigrationLock<T>(
   db: Kysely<unknown>,
@@ -172,14 +169,14 @@ export function underMigrationLock<T>(
   })
 }
 
-/** A transaction that sees commits made while it waits for a lock, whatever `default_transaction_isolation` is. */
+/** Returns a transaction that sees commits made while it waits for a lock, whatever `default_transaction_isolation` is. */
 export function inLatest(db: Kysely<unknown>): ReturnType<Kysely<unknown>['transaction']> {
   return db.transaction().setIsolationLevel('read committed')
 }
 
 type Step = (migrator: Migrator) => ReturnType<Migrator['migrateToLatest']>
 
-/** Runs a step of the migrator, again if it gave way to other transactions. */
+/** Runs a step of the migrator. Runs it again if it was cancelled in favour of other transactions. */
 function runStep(
   db: Kysely<unknown>,
   migrations: Migrations,
@@ -221,7 +218,7 @@ function createMigrator(db: Kysely<unknown>, migrations: Migrations): Migrator {
     migrationTableSchema: names.schema,
     migrationTableName: migratorTable(names, MIGRATIONS),
     migrationLockTableName: migratorTable(names, `${MIGRATIONS}_lock`),
-    // A branch may merge a lower number after a higher one has run.
+    // A merged branch may add a lower number after a higher one has run.
     allowUnorderedMigrations: true,
   })
 }

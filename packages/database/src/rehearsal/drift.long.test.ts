@@ -83,7 +83,7 @@ describe('findDrift', () => {
   })
 })
 
-/** Changes in groups. The statements of a group change different objects, so one comparison judges all of them. */
+/** Changes in groups. The statements of a group change different objects, so one comparison covers all of them. */
 const changes: readonly (readonly (readonly [statement: string, objects: readonly string[]])[])[] = [
   [
     ['CREATE TABLE example.app_more (id int)', ['column app_more.id', 'table app_more']],

@@ -10,16 +10,16 @@ import { type Grants, grantOnObjects } from '../rights/roles.ts'
 
 /** An object that differs from the result of the migrations. */
 export interface Difference {
-  /** `column users.email` */
+  /** The kind and name of the object, such as `column users.email`. */
   readonly object: string
-  /** The definition of the object as the migrations make it. Undefined: they make no such object. */
+  /** The definition of the object as the migrations create it. `undefined` if they do not create it. */
   readonly made: string | undefined
-  /** The definition of the object in the database. Undefined: it does not exist. */
+  /** The definition of the object in the database. `undefined` if it does not exist. */
   readonly found: string | undefined
 }
 
 interface Drift {
-  /** How many objects were compared. */
+  /** The number of compared objects. */
   readonly objects: number
   readonly differences: readonly Difference[]
 }
@@ -33,8 +33,8 @@ interface DriftOptions extends MigrationTarget {
 }
 
 /**
- * Compares the objects of a service with those that the same migrations make in an empty schema. It runs in a transaction that
- * is rolled back: nothing remains, and no second database is needed.
+ * Compares the objects of a service with those that the same migrations create in an empty schema. Runs in a transaction that is
+ * rolled back, so nothing remains and no second database is needed.
  * @throws Error if another release has run a migration or installed the functions, or if the server is a worker of a cluster
  */
 export function findDrift({ names, url, callers, ...rest }: DriftOptions): Promise<Drift> {
@@ -58,7 +58,7 @@ export function findDrift({ names, url, callers, ...rest }: DriftOptions): Promi
   })
 }
 
-/** @throws Error if another release has run a migration, or has installed the functions */
+/** @throws Error if another release has run a migration or has installed the functions */
 async function findExecutedRelease(
   trx: Kysely<unknown>,
   { names, sources, functions }: Omit<DriftOptions, 'url'>,
@@ -72,8 +72,9 @@ async function findExecutedRelease(
 }
 
 /**
- * Makes the objects of the executed migrations that this release knows in an empty schema, in a transaction that is rolled back.
- * @returns their definitions, with the names of the service's own schema, and without the functions that have files
+ * Creates the objects of the executed migrations that this release knows, in an empty schema and in a transaction that is rolled
+ * back.
+ * @returns their definitions, with the names of the service's own schema, without the functions that have files
  */
 export async function rehearseExecuted(
   db: Kysely<unknown>,
@@ -90,8 +91,8 @@ export async function rehearseExecuted(
 }
 
 /**
- * Returns the objects that migrations and functions make in an empty schema, with the names of the service's own schema.
- * @throws Error when a file creates no function of its name
+ * Returns the objects that migrations and functions create in an empty schema, with the names of the service's own schema.
+ * @throws Error if a file does not create the function of its name
  */
 async function rehearse(
   trx: Kysely<unknown>,
@@ -110,7 +111,7 @@ function translateCatalogue(catalogue: Catalogue, stage: Names, names: Names): C
   return new Map([...catalogue].map(([key, text]) => [translate(key, stage, names), translate(text, stage, names)]))
 }
 
-/** The objects that differ, in the order of their names. */
+/** Returns the objects that differ, sorted by name. */
 export function compareCatalogues(made: Catalogue, found: Catalogue): readonly Difference[] {
   const objects = [...new Set([...made.keys(), ...found.keys()])].sort()
   return objects
@@ -118,7 +119,7 @@ export function compareCatalogues(made: Catalogue, found: Catalogue): readonly D
     .filter((difference) => difference.made !== difference.found)
 }
 
-/** Whether an object is a function without arguments, a comment on it or a right to call it. */
+/** Returns whether an object is a function without arguments, a comment on such a function, or a right to call it. */
 function isOfFunction(object: string, { schema, prefix }: Names, name: string): boolean {
   const inFull = `${schema}.${prefix}${name}()`
   return [`function ${prefix}${name}()`, `comment ${inFull}`, `right ${inFull} to`].some((start) =>
@@ -126,24 +127,24 @@ function isOfFunction(object: string, { schema, prefix }: Names, name: string): 
   )
 }
 
-/** Several namespaces may share a schema, which the role of each of them may use. */
+/** Whether this is a right of another namespace's role. Several namespaces may share a schema. */
 function isOfApplication({ object, made, found }: Difference): boolean {
   return object.startsWith('right the schema ') && made === undefined && found === 'USAGE'
 }
 
-/** A schema beside that of the service, in which migrations are tried out. */
+/** Returns the names for a temporary schema, in which migrations are tried out. */
 export function rehearsalNames({ schema, prefix }: Names): Names {
   return createNames(`${prefix}${schema}_rehearsal`, prefix)
 }
 
-/** Replaces the name of the rehearsal's schema in a text by the name of the service's schema. */
+/** Replaces the name of the rehearsal schema in text with the name of the service's schema. */
 export function translate(text: string, stage: Names, names: Names): string {
   return text.replaceAll(stage.schema, names.schema)
 }
 
 /**
- * The migrations that have run in a database, in the order of their run.
- * @throws Error if another release has run one
+ * Returns the migrations that have run in a database, in the order of their run.
+ * @throws Error if another release has run one of them
  */
 export async function findExecutedSources(
   db: Kysely<unknown>,
@@ -170,12 +171,12 @@ export async function buildStage(
   }
 }
 
-/** Drops the schema, even if a killed process left it behind. */
+/** Drops the rehearsal schema. A killed process may have left it behind. */
 export async function dropStage(db: Kysely<unknown>, stage: Names): Promise<void> {
   await sql`DROP SCHEMA IF EXISTS ${sql.id(stage.schema)} CASCADE`.execute(db)
 }
 
-/** Definitions of the objects of a service by kind and name, such as `column users.email`. */
+/** The definitions of a service's objects by kind and name, such as `column users.email`. */
 type Catalogue = ReadonlyMap<string, string>
 
 interface CatalogueRow {
@@ -185,13 +186,13 @@ interface CatalogueRow {
 }
 
 /**
- * Reads the definitions of a service's objects from the system catalogues, with every name in full. It leaves out the
- * constraints that PostgreSQL makes for NOT NULL since version 18, and the tables of the migrator.
+ * Reads the definitions of a service's objects from the system catalogues, with fully qualified names. Leaves out the migrator's
+ * tables, and the constraints that PostgreSQL creates for NOT NULL since version 18.
  */
 export async function readCatalogue(trx: Kysely<unknown>, place: Pick<Names, 'schema' | 'prefix'>): Promise<Catalogue> {
   const { schema } = place
   const own = migratorTables.map((table) => migratorTable(place, table))
-  // PostgreSQL then writes names in full, whatever the search path of the user is.
+  // PostgreSQL then qualifies all names, whatever the search path of the user is.
   await sql`SELECT set_config('search_path', '', true)`.execute(trx)
   const { rows } = await sql<CatalogueRow>`
     WITH place AS (
@@ -267,7 +268,7 @@ const comments = sql`
   SELECT 'comment', f.oid::regprocedure::text, d.description
   FROM function f JOIN pg_description d ON d.classoid = 'pg_proc'::regclass AND d.objoid = f.oid`
 
-/** Rights of everybody except the owner, who has all rights. */
+/** Selects the rights of all roles except the owner, who has all rights. */
 const rights = sql`
   SELECT 'right', g.name || ' to ' || coalesce(grantee.rolname, 'PUBLIC'),
     string_agg(x.privilege_type || CASE WHEN x.is_grantable THEN ' WITH GRANT OPTION' ELSE '' END, ', ' ORDER BY x.privilege_type)

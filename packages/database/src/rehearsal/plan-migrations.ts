@@ -14,23 +14,23 @@ import { type MigrationTarget, underLock } from '../migrations/migration-connect
 import { compareMigrations, type Migrations } from '../migrations/migrator.ts'
 import { buildStage, dropStage, findExecutedSources, rehearsalNames, translate } from './drift.ts'
 
-/** The requests of others that a lock blocks until its transaction ends. */
+/** The requests of other sessions that a lock blocks until its transaction ends. */
 export type Blocked = 'nothing' | 'writes' | 'reads and writes'
 
-/** A lock that a statement takes. Its migration keeps it until its end. */
+/** A lock that a statement takes. The migration keeps the lock until it ends. */
 export interface PlannedLock {
   /** A table or index that existed before the migration. Objects that the migration creates have no users yet. */
   readonly relation: string
-  /** As pg_locks names it. */
+  /** The lock mode as in `pg_locks`. */
   readonly mode: string
   readonly blocks: Blocked
-  /** The size of the relation as PostgreSQL prints it: `310 MB`. */
+  /** The size of the relation in the format of PostgreSQL, such as `310 MB`. */
   readonly size: string
 }
 
 export interface PlannedStatement {
   readonly sql: string
-  /** Locks that earlier statements of the migration have not taken. */
+  /** The locks that no earlier statement of the migration has taken. */
   readonly locks: readonly PlannedLock[]
 }
 
@@ -41,12 +41,11 @@ export interface PlannedMigration {
 }
 
 /**
- * Lists the statements that `migrate up` would run, by migration, with the locks that PostgreSQL takes for them. The pending
- * migrations run on empty copies of the tables, in a schema that is dropped afterwards, and pg_locks shows their locks. The
- * tables of the service are not touched.
- *
- * The copies are committed first: a transaction holds the strongest lock on everything it has created, which would hide others.
- * @throws Error when another release has run a migration
+ * Lists the statements that `migrate up` would run, by migration, with the locks that they take. The function runs the pending
+ * migrations on empty copies of the tables and reads their locks from `pg_locks`. The copies are in a schema that is dropped
+ * afterwards, and the tables of the service are not touched. The copies are committed first. A transaction holds the strongest
+ * lock on everything that it has created, and this lock would hide weaker locks. @throws Error if another release has run a
+ * migration
  */
 export function planMigrations(
   options: MigrationTarget & Pick<Migrations, 'sources' | 'cluster'>,
@@ -100,7 +99,7 @@ async function watch(
   return statements
 }
 
-/** Calls back after each statement. */
+/** A Kysely plugin that calls a function after each statement. */
 class StatementWatch implements KyselyPlugin {
   readonly #compiler = new PostgresQueryCompiler()
   readonly #texts = new Map<string, string>()
@@ -138,7 +137,7 @@ function toPlanned({ sql: text, locks }: WatchedStatement, { stage, names, sizes
 }
 
 /**
- * The modes that conflict with RowExclusiveLock, which every write takes. AccessExclusiveLock also conflicts with reads.
+ * The modes that conflict with RowExclusiveLock, the lock of every write. AccessExclusiveLock also conflicts with reads.
  * @see https://www.postgresql.org/docs/current/explicit-locking.html#TABLE-LOCK-COMPATIBILITY
  */
 const BLOCKED: ReadonlyMap<string, Blocked> = new Map([
@@ -153,9 +152,8 @@ export function blockedBy({ mode }: Pick<TableLock, 'mode'>): Blocked {
 }
 
 interface TableLock {
-  /** The name of the table or index, without schema. */
   readonly relation: string
-  /** As pg_locks names it: `AccessExclusiveLock`. */
+  /** The lock mode as in `pg_locks`, such as `AccessExclusiveLock`. */
   readonly mode: string
 }
 
@@ -171,7 +169,7 @@ async function listOwnLocks(trx: Kysely<unknown>, schema: string): Promise<reado
   return rows
 }
 
-/** Sizes of the tables and indexes of a schema, by name, as PostgreSQL prints them. */
+/** Returns the sizes of the tables and indexes of a schema by name, in the format of PostgreSQL. */
 async function listSizes(db: Kysely<unknown>, schema: string): Promise<ReadonlyMap<string, string>> {
   const { rows } = await sql<{ name: string; size: string }>`
     SELECT c.relname AS name, coalesce(pg_size_pretty(pg_total_relation_size(c.oid)), '') AS size

@@ -16,7 +16,7 @@ import { withDatabase } from '../migrations/migration-connection.ts'
 import { createNames } from '../names.ts'
 import { findDrift } from '../rehearsal/drift.ts'
 
-// SQL of other programs calls functions of the service, and may have brought its own functions of these names.
+// SQL of other programs calls functions of the service. Those programs may already have their own functions with the same names.
 const CALLER = 'trestle_test_caller'
 const names = createNames('example', 'app')
 const database = await createEmptyDatabase()
@@ -69,7 +69,7 @@ async function call(expression: string): Promise<unknown> {
   return rows[0]?.[0]
 }
 
-/** Runs a statement as the caller. @returns its first value, or the code of its error */
+/** Runs a statement as the caller. @returns the first value, or the error code */
 async function asCaller(statement: string): Promise<unknown> {
   await client.query(`BEGIN; SET LOCAL ROLE ${CALLER}`)
   const outcome = await client.query({ text: statement, rowMode: 'array' }).then(

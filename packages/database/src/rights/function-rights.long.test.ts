@@ -63,7 +63,7 @@ describe('functions that run with the rights of their owner', () => {
     await database.drop()
   })
 
-  /** The answer to a statement of the role, or the code of the error when it is refused. */
+  /** Runs a statement as the role. Returns the first value, or the error code if PostgreSQL refuses it. */
   const asRole = async (statement: string): Promise<unknown> => {
     await client.query(`SET ROLE ${role}`)
     try {

@@ -4,16 +4,16 @@ import { FOREIGN, listInstalledNames } from '../migrations/installed-functions.t
 import { isOwn } from '../names.ts'
 
 interface FunctionRow {
-  /** With the types of its arguments. */
+  /** The name with the types of the arguments. */
   readonly signature: string
   readonly name: string
-  /** Whether it is declared to only read (STABLE or IMMUTABLE). */
+  /** Whether the function is declared as `STABLE` or `IMMUTABLE` and so only reads. */
   readonly isReading: boolean
-  /** Whether it runs with the rights of its owner (SECURITY DEFINER). */
+  /** Whether the function runs with the rights of its owner (`SECURITY DEFINER`). */
   readonly isDefiner: boolean
 }
 
-/** Takes the right to call functions that may write from PUBLIC, except for the named ones. */
+/** Revokes from `PUBLIC` the right to call functions that may write, except for the functions in `invoker`. */
 export async function closeFunctions(db: Kysely<unknown>, names: Names, invoker: readonly string[]): Promise<void> {
   const open = prefixed(names, invoker)
   const closed = (await listFunctions(db, names)).filter(({ name, isReading }) => !isReading && !open.has(name))
@@ -23,15 +23,15 @@ export async function closeFunctions(db: Kysely<unknown>, names: Names, invoker:
 interface FunctionGrants {
   readonly names: Names
   readonly role: string
-  /** Called with the rights of the role. */
+  /** The functions that the role may call and that run with the rights of the role. */
   readonly invoker: readonly string[]
-  /** Not for this role, although they run with the rights of their owner. */
+  /** The functions that this role may not call, although they run with the rights of their owner. */
   readonly withheld: readonly string[]
 }
 
 /**
- * Lets a role call functions that may write: the functions of `invoker`, and the functions that run with the rights of their
- * owner, except the functions of `withheld`. The role may call no other function that may write.
+ * Lets a role call these functions that may write: the functions in `invoker`, and functions that run with the rights of their
+ * owner, except the functions in `withheld`. The role may call no other function that may write.
  */
 export async function grantFunctions(
   db: Kysely<unknown>,
@@ -62,22 +62,22 @@ function listOf(functions: readonly Pick<FunctionRow, 'signature'>[]): RawBuilde
   return sql.join(functions.map(({ signature }) => sql.raw(signature)))
 }
 
-/** Roles of other programs in the database whose own SQL calls functions of the service. */
+/** The roles of other programs in the database whose SQL calls functions of the service. */
 export interface Callers {
-  /** Their names. A role that does not exist is left out. */
+  /** The names of the roles. Roles that do not exist are skipped. */
   readonly roles: readonly string[]
-  /** The functions, which have no arguments. Names are without the prefix of DB_NAMESPACE. */
+  /** The names of the functions, without the prefix of `DB_NAMESPACE`. The functions have no arguments. */
   readonly functions: readonly string[]
   /**
-   * Whether the rights on the schema, and on functions of other programs, are the operator's affair: they had
-   * them before they had this service.
+   * Returns whether the operator manages the rights on the schema and on functions of other programs. This is the case if these
+   * rights existed before the database had this service.
    */
   readonly keepsRights?: ((db: QueryExecutorProvider, names: Names) => Promise<boolean>) | undefined
 }
 
 /**
- * Lets the roles that exist call the functions. They need the right to use the schema, which gives them no right on a table.
- * Functions of another owner keep their rights, and so does a function of another program that the role may call already.
+ * Lets existing roles call the functions and use the schema, which gives them no right on a table. Leaves functions of another
+ * owner unchanged, and functions of another program that the role may already call.
  */
 export async function grantToCallers(db: Kysely<unknown>, names: Names, callers: Callers): Promise<void> {
   const { rows: roles } = await sql<{ name: string; mayUse: boolean }>`
@@ -94,7 +94,7 @@ export async function grantToCallers(db: Kysely<unknown>, names: Names, callers:
       AND proname = ANY (${callers.functions.map((name) => names.prefix + name)}::text[]) ORDER BY proname`.execute(db)
   for (const { name, mayUse } of roles) {
     const to = sql.id(name)
-    // The owner of the schema has let the role in already, and the service may not have the right to do so.
+    // The owner of the schema may have granted the right already. The service may not be allowed to grant it.
     if (!mayUse && !keepsRights) await sql`GRANT USAGE ON SCHEMA ${sql.id(names.schema)} TO ${to}`.execute(db)
     for (const each of functions) {
       if (foreign.has(each.name) && (keepsRights || each.callers.includes(name))) continue
@@ -109,7 +109,7 @@ async function listForeignNames(db: Kysely<unknown>, names: Names): Promise<Read
   return new Set(installed.filter((name) => !own.has(name)).map((name) => names.prefix + name))
 }
 
-/** Whether a right of a comparison (`right auth.uid() to anon`) is one that callers are given where their roles exist. */
+/** Whether a right in a comparison (`right auth.uid() to anon`) is one that `grantToCallers` grants if the role exists. */
 export function isRightOfCallers(object: string, { schema, prefix }: Names, { roles, functions }: Callers): boolean {
   const places = ['the schema', ...functions.map((name) => `${schema}.${prefix}${name}()`)]
   return roles.some((role) => places.some((place) => object === `right ${place} to ${role}`))

@@ -39,7 +39,7 @@ afterEach(async () => {
   await empty.drop()
 })
 
-/** A name for a role of one test: all databases of a server share their roles. */
+/** Returns a role name that is unique to one test. All databases of a server share their roles. */
 function nameRole(purpose: string): string {
   return `${purpose}_${new URL(empty.url).pathname.slice(1)}`
 }
@@ -107,7 +107,7 @@ describe('the restricted role', () => {
     await expect(migrateUp(made.owned)).rejects.toThrow(/admin option|permission denied to grant/)
   })
 
-  /** A role that exists, and an owner of a schema who cannot make roles. Both end with their block. */
+  /** Creates a role, and an owner of a schema who cannot create roles. Both are dropped at the end of the block. */
   async function createOwnerAndRole() {
     const [login, role] = [nameRole('owner'), nameRole('made')]
     await owner.query(`CREATE ROLE ${login} LOGIN PASSWORD 'pass'; CREATE ROLE ${role}`)

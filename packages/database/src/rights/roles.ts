@@ -3,44 +3,44 @@ import { type Kysely, type RawBuilder, sql } from 'kysely'
 import { isOwn, migratorTables } from '../names.ts'
 import { grantFunctions } from './function-rights.ts'
 
-/** A role name that needs no quoting anywhere. */
+/** A role name that never needs quoting. */
 export const ROLE_PATTERN = /^[a-z_][a-z0-9_]{0,62}$/
 
-/** The rights of a service's role, and the user who takes it. Names are those of the migrations, without a prefix. */
+/** The rights of a service's role, and the login that uses the role. Names are the names in the migrations, without a prefix. */
 export interface Grants {
-  /** The role that the service works as. It is made if it does not exist. */
+  /** The role of the service. It is created if it does not exist. */
   readonly role: string
-  /** The URL that the service connects by. Its user is allowed to take the role. */
+  /** The connection URL of the service. Its user is allowed to switch to the role. */
   readonly serviceUrl?: string | undefined
-  /** Tables that the role may read and add to, but never change: ledgers. */
+  /** Tables that the role may read and insert into, but never update: ledgers. */
   readonly appendOnly: readonly string[]
-  /** Tables that the role may only read. Functions of the owner write them. */
+  /** Tables that the role may only read. Functions of the owner write these tables. */
   readonly readOnly?: readonly string[]
-  /** Tables whose rows the role may read, add and change, but never delete. */
+  /** Tables whose rows the role may read, insert and update, but never delete. */
   readonly undeletable?: readonly string[]
-  /** Columns of append-only or read-only tables that the role may change, by table. */
+  /** Columns of append-only or read-only tables that the role may update, by table. */
   readonly columns?: Readonly<Record<string, readonly string[]>>
   /**
-   * The functions that the role may call, besides those that only read and those that run with the rights of their owner.
-   * Undefined: all of them.
+   * The functions that the role may call, in addition to functions that only read and functions that run with the rights of their
+   * owner. If it is `undefined`, the role may call all functions.
    */
   readonly invoker?: readonly string[] | undefined
-  /** The rights of operators, which the role does not have. Undefined: there are none. */
+  /** The rights of operators, which the role does not have. `undefined` if the service has no operators. */
   readonly operators?: OperatorGrants | undefined
 }
 
-/** The functions and tables that the role of operators may use in another way than the role of the service. */
+/** The functions and tables on which the role of operators has other rights than the role of the service. */
 interface OperatorGrants {
-  /** Functions that run with the rights of their owner, and that the role of the service may not call. */
+  /** Functions that run with the rights of their owner and that the role of the service may not call. */
   readonly functions: readonly string[]
   /**
-   * Tables that the role of operators may only read, whatever the role of the service may do. Functions of
-   * the owner write them.
+   * Tables that the role of operators may only read, even if the role of the service may write them. Functions of the owner write
+   * these tables.
    */
   readonly readOnly?: readonly string[]
-  /** The role that may call them, in addition to the rights of the service's role. It is created if it does not exist. */
+  /** The role that may call the functions. It also has the rights of the service's role. It is created if it does not exist. */
   readonly role?: string | undefined
-  /** The URL that changes of operators connect by. Its user is allowed to take the role. */
+  /** The connection URL for changes by operators. Its user is allowed to switch to the role. */
   readonly url?: string | undefined
 }
 
@@ -49,8 +49,8 @@ interface GrantOptions extends Grants {
 }
 
 /**
- * Makes the role of a service, lets the user of the service take it, and grants it the rights.
- * @throws Error when the role is not a lower-case name
+ * Creates the role of a service, allows the user of the service to switch to it, and grants it its rights.
+ * @throws Error if the role is not a lower-case name
  */
 export async function grantToRole(db: Kysely<unknown>, options: GrantOptions): Promise<void> {
   const { role, serviceUrl, operators } = options
@@ -60,8 +60,8 @@ export async function grantToRole(db: Kysely<unknown>, options: GrantOptions): P
 }
 
 /**
- * Makes a role, and grants it to the current user and to the login of the URL.
- * @throws Error when the role is not a lower-case name
+ * Creates a role, and grants it to the current user and to the user of the URL.
+ * @throws Error if the role is not a lower-case name
  */
 async function prepareRole(db: Kysely<unknown>, role: string, url: string | undefined): Promise<void> {
   if (!ROLE_PATTERN.test(role)) throw new Error(`"${role}" is not a role name`)
@@ -71,8 +71,8 @@ async function prepareRole(db: Kysely<unknown>, role: string, url: string | unde
 }
 
 /**
- * Grants a role its rights on the objects of the service: no DDL, and no change of ledgers. It leaves out objects of other
- * namespaces in the schema, which may belong to another role.
+ * Grants a role its rights on the objects of the service: no DDL, and no update of ledgers. Objects of other namespaces in the
+ * schema are skipped, because they may belong to another role.
  */
 export async function grantOnObjects(db: Kysely<unknown>, options: Omit<GrantOptions, 'serviceUrl'>): Promise<void> {
   const { role, operators, invoker, readOnly = [], columns = {} } = options
@@ -108,17 +108,17 @@ async function grantAsRole(
       prefix: '',
       closed: queueRights.closed,
       readOnly: ['version'],
-      // A worker adds its own queue for schedules when it starts.
+      // A worker inserts its own queue for schedules when it starts.
       appendOnly: ['queue'],
       undeletable: [],
       columns: await findWorkerColumns(db, names.jobSchema),
     })
   }
-  // PUBLIC may call new functions, except functions that were closed. The rights on the schema guard the other functions.
+  // `PUBLIC` may call new functions, except closed ones. The rights on the schema protect the others.
   if (invoker) await grantFunctions(db, { names, role, invoker, withheld: operators?.functions ?? [] })
 }
 
-/** Tables of a schema by the rights of a role, without their prefix. On all others the role has every right but DDL. */
+/** Tables of a schema by a role's rights, without prefix. The role has all rights except DDL on other tables. */
 interface TableRights extends Pick<Names, 'schema' | 'prefix'>, Required<Pick<Grants, 'columns'>> {
   readonly closed: readonly string[]
   readonly readOnly: readonly string[]
@@ -183,7 +183,7 @@ async function listRelations(
 
 async function createRole(db: Kysely<unknown>, role: string): Promise<void> {
   const { rows } = await sql`SELECT 1 FROM pg_roles WHERE rolname = ${role}`.execute(db)
-  // A migration of another service may make the same role at the same moment.
+  // A migration of another service may create the same role at the same time.
   if (rows.length === 0) {
     await sql`DO $$ BEGIN CREATE ROLE ${sql.id(role)} NOLOGIN; EXCEPTION WHEN duplicate_object OR unique_violation THEN END $$`.execute(
       db,
@@ -191,19 +191,19 @@ async function createRole(db: Kysely<unknown>, role: string): Promise<void> {
   }
 }
 
-/** The user of a connection URL, as PostgreSQL names it: percent-decoded. */
+/** Returns the user of a connection URL, percent-decoded as PostgreSQL expects it. */
 export function loginOf(url: string): string {
   return decodeURIComponent(new URL(url).username)
 }
 
-/** The password of a connection URL, percent-decoded. Undefined: it has none. */
+/** Returns the password of a connection URL, percent-decoded, or `undefined` if the URL has no password. */
 export function passwordOf(url: string): string | undefined {
   return decodeURIComponent(new URL(url).password) || undefined
 }
 
 /**
- * Lets a user take the role, unless it may already: an administrator who made the role need not let the owner pass it on. Since
- * PostgreSQL 16, a user that makes a role is a member of it but may not take it.
+ * Allows a user to switch to the role, unless the user already may: the role's creator need not let the owner grant it. Since
+ * PostgreSQL 16, the creator of a role is a member of it but may not switch to it.
  */
 async function allowRole(db: Kysely<unknown>, role: string, login: RawBuilder<unknown>): Promise<void> {
   const { rows } = await sql<{ rolname: string }>`
@@ -219,13 +219,13 @@ async function schemaExists(db: Kysely<unknown>, schema: string): Promise<boolea
 }
 
 /**
- * The rights of a service on the tables of its queue. pg-boss runs statements from the table `bam` with the rights of the user
- * who installs it: the owner.
+ * The rights of a service on the tables of its job queue. pg-boss runs statements from the table `bam` with the rights of the
+ * user who installs it, the owner.
  */
 export const queueRights = {
-  /** Statements that an install runs. The role has no right on them. */
+  /** A table with statements that an installation runs. The role has no rights on it. */
   closed: ['bam'],
-  /** The role may read these tables, and change their rows except for these columns, which only an install sets. */
+  /** Tables that the role may read and update, except for these columns. Only an installation sets these columns. */
   installed: {
     version: ['version'],
     queue: [
@@ -239,7 +239,7 @@ export const queueRights = {
   readonly installed: Readonly<Record<string, readonly string[]>>
 }
 
-/** The columns that workers change, by table. */
+/** Returns the columns that workers update, by table. */
 async function findWorkerColumns(db: Kysely<unknown>, schema: string): Promise<Record<string, readonly string[]>> {
   const { rows } = await sql<{ table: string; column: string }>`
     SELECT c.relname AS table, a.attname AS column FROM pg_class c

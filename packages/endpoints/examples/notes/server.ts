@@ -1,12 +1,11 @@
-// Notes over node:http: `node examples/notes/server.ts`, then `curl localhost:3000/notes -d text=milk`.
+// Serves notes over `node:http`. Run `node examples/notes/server.ts`, then `curl localhost:3000/notes -d text=milk`.
 import { createServer } from 'node:http'
 import { Application } from '@trestle/endpoints'
 import type { Context } from './note.ts'
 
-/** The data that the controllers work with. */
 const context: Context = { notes: new Map(), now: () => new Date() }
 
-/** The application of this example, for its test and for the program below. */
+/** The application of this example, which its test and the program below use. */
 export const app = new Application({
   controllerPrefix: new URL('./controllers', import.meta.url),
   context,

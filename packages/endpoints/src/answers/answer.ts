@@ -8,26 +8,26 @@ import type { ResponseState } from './response-state.ts'
 /** An answer that an interface can send. */
 export interface Answer {
   readonly status: number
-  /** Lower-case names and values, alternating. */
+  /** Alternating lower-case names and values. */
   readonly headers: string[]
   readonly body: Body
 }
 
-/** The part of an answer besides its body, before its headers are composed. */
+/** The parts of an answer, without the body, before its headers are composed. */
 interface AnswerHead {
   readonly status: number
   readonly requestIdHeader: string
   readonly requestId: string
 }
 
-/** Whether a body is sent in chunks. Texts and bytes are sent whole. */
+/** Returns whether a body is sent in chunks. Strings and bytes are sent as a whole. */
 export function isStream(body: Body): body is ByteStream {
   return typeof body === 'object' && !(body instanceof Uint8Array)
 }
 
 /**
- * Builds an answer of an encoded value.
- * @throws TypeError for a header that cannot be sent, RangeError for such a status
+ * Builds an answer from an encoded value.
+ * @throws TypeError for a header that cannot be sent, RangeError for a status that cannot be sent
  */
 export function buildAnswer(head: AnswerHead, encoded: Encoded, state: ResponseState): Answer {
   const { status } = head
@@ -51,7 +51,7 @@ function buildHeaders(head: AnswerHead, { type, body }: Encoded, { setHeaders }:
   }
   const length = hasNoBody(status) ? undefined : bodyLength(body)
   if (length !== undefined) headers.push('content-length', String(length))
-  // 204 and 304 imply that no body follows. 205 does not.
+  // The statuses 204 and 304 imply that no body follows. The status 205 does not.
   else if (status === 205) headers.push('content-length', '0')
   if (!setHeaders?.has(requestIdHeader)) headers.push(requestIdHeader, requestId)
   if (setHeaders === undefined) return headers
@@ -59,7 +59,7 @@ function buildHeaders(head: AnswerHead, { type, body }: Encoded, { setHeaders }:
   return headers
 }
 
-/** Servers write characters beyond ASCII as Latin-1, as UTF-8 or not at all, so such a header has no bytes of its own. */
+/** Servers write characters beyond ASCII as Latin-1, as UTF-8 or not at all, so refuse them. */
 const unsendable = /[^\t\x20-\x7e]/
 
 function sendable(name: string, value: string): string {
@@ -71,13 +71,13 @@ function hasNoBody(status: number): boolean {
   return status === 204 || status === 205 || status === 304
 }
 
-/** Turns an answer into a `Response` of the Fetch Standard, with the same status, headers and bytes. */
+/** Converts an answer to a `Response` of the Fetch Standard, with the same status, headers and bytes. */
 export function toResponse({ status, headers, body }: Answer): Response {
   const payload = isStream(body) ? toWebStream(body) : (body ?? null)
   return new Response(payload, { status, headers: headersInit(headers) })
 }
 
-/** A plain object, which servers read fastest, unless a name is repeated. */
+/** Returns a plain object, which servers read fastest. If a name is repeated, returns a list of pairs. */
 function headersInit(headers: readonly string[]): Record<string, string> | [string, string][] {
   const byName: Record<string, string> = {}
   const pairs: [string, string][] = []
@@ -100,8 +100,8 @@ function bodyLength(body: Body): number | undefined {
 }
 
 /**
- * The error that a client sees for a thrown value: the value itself if it is a `CallError`, else a 500, which
- * shows why only with the option `exposeErrors`.
+ * Returns the error that a client sees for a thrown value. This is the value itself if it is a `CallError`, otherwise a 500. The
+ * 500 contains the cause only if the option `exposeErrors` is set.
  */
 export function toCallError(thrown: unknown, { exposeErrors }: Pick<Settings, 'exposeErrors'>): CallError {
   if (thrown instanceof CallError) return thrown
@@ -109,20 +109,20 @@ export function toCallError(thrown: unknown, { exposeErrors }: Pick<Settings, 'e
   return new CallError(500, shown, { cause: thrown })
 }
 
-/** The body of an error: its own, the body of the option `errorBody`, or the envelope. */
+/** Returns the body of an error: its own body, the body of the option `errorBody`, or the envelope. */
 export function errorBody(error: CallError, request: EndpointRequest, settings: Settings): unknown {
   if (error.body !== undefined) return error.body
   return settings.errorBody === undefined ? errorEnvelope(error) : settings.errorBody(error, request)
 }
 
-/** `{ statusCode, error: { type, description } }`, for a ValidationError with its issues. */
+/** Returns `{ statusCode, error: { type, description } }`. For a `ValidationError`, `error` also has its issues. */
 export function errorEnvelope(error: CallError): object {
   const { status, type, message } = error
   const issues = error instanceof ValidationError ? { issues: error.issues } : {}
   return { statusCode: status, error: { type, description: message, ...issues } }
 }
 
-/** Whether a status means a defect or an outage, which is logged. 501 is caused by the client. */
+/** Returns whether a status means a defect or an outage, which is logged. The client causes a 501. */
 export function isFault(status: number): boolean {
   return status >= 500 && status !== 501
 }

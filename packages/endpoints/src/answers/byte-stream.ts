@@ -1,13 +1,13 @@
-/** A stream of bytes. `close` releases the source at once. It may be called at any time, and more than once. */
+/** A stream of bytes. `close` releases the source immediately. It may be called at any time, and more than once. */
 export interface ByteStream {
-  /** The next bytes; undefined at the end. */
+  /** Resolves to the next bytes, or `undefined` at the end. */
   readonly next: () => Promise<Uint8Array | undefined>
   readonly close: () => void
-  /** In bytes, if it is known in advance. */
+  /** The length in bytes, if it is known in advance. */
   readonly length?: number | undefined
 }
 
-/** Reads a web stream as a byte stream. `length` is its number of bytes, if it is known. */
+/** Reads a web stream as a byte stream. `length` is the number of bytes, if it is known. */
 export function fromWebStream(stream: ReadableStream<Uint8Array>, length?: number): ByteStream {
   const reader = stream.getReader()
   const ignore = (): void => {}
@@ -22,8 +22,8 @@ export function fromWebStream(stream: ReadableStream<Uint8Array>, length?: numbe
 }
 
 /**
- * Cuts a stream at its announced length, because a file may grow while it is sent, and the client would read the rest as the next
- * answer. A shorter stream fails, so that no client takes it for complete.
+ * Cuts a stream at its announced length. A file may grow while it is sent, and the client would read the additional bytes as the
+ * next answer. A stream that is too short fails, so that no client treats it as complete.
  */
 export function exactly(stream: ByteStream): ByteStream {
   const { length, close } = stream
@@ -43,7 +43,7 @@ export function exactly(stream: ByteStream): ByteStream {
   return { length, next, close }
 }
 
-/** The values of an iterator, each encoded as bytes. `close` ends the iterator, so that its `finally` runs. */
+/** A stream of the values of an iterator, each encoded as bytes. `close` ends the iterator, so that its `finally` blocks run. */
 export function fromIterator(
   iterator: AsyncIterator<unknown>,
   encode: (value: unknown) => string | Uint8Array,
@@ -58,11 +58,11 @@ export function fromIterator(
     const last = end()
     return last === '' ? undefined : toBytes(last)
   }
-  // The answer is over, so an error that the iterator throws while it ends must not end the process.
+  // The answer is over. So an error that the iterator throws while it ends must not end the process.
   return { next, close: () => void new Promise((resolve) => resolve(iterator.return?.())).catch(() => {}) }
 }
 
-/** Reads the first bytes of a stream. An error before them can still become an ordinary error answer. */
+/** Reads the first bytes of a stream. If this fails, the server can still send an ordinary error answer. */
 export async function readFirstBytes(stream: ByteStream): Promise<ByteStream> {
   let first = await readOrClose(stream)
   const next = async (): Promise<Uint8Array | undefined> => {
@@ -83,7 +83,7 @@ async function readOrClose(stream: ByteStream): Promise<Uint8Array | undefined> 
   }
 }
 
-/** The stream as a web stream, which reads no bytes ahead. */
+/** Converts the stream to a web stream that reads no bytes ahead. */
 export function toWebStream(stream: ByteStream): ReadableStream<Uint8Array> {
   return new ReadableStream<Uint8Array>(
     {
@@ -101,7 +101,7 @@ export function toWebStream(stream: ByteStream): ReadableStream<Uint8Array> {
 const encoder = new TextEncoder()
 
 /**
- * A chunk of a stream as bytes, text in UTF-8.
+ * Converts a chunk of a stream to bytes. Text becomes UTF-8.
  * @throws TypeError for a value that is neither bytes nor text
  */
 export function toBytes(chunk: unknown): Uint8Array {

@@ -4,7 +4,7 @@ import { isJsonType, typeOfFileName, withCharset } from '../body/media-type.ts'
 import { type ByteStream, fromIterator, fromWebStream, toBytes } from './byte-stream.ts'
 import { RawJson } from './raw-json.ts'
 
-/** The body of an answer. Undefined: the answer has none. */
+/** The body of an answer. `undefined` if the answer has no body. */
 export type Body = string | Uint8Array | ByteStream | undefined
 
 export interface Encoded {
@@ -12,16 +12,15 @@ export interface Encoded {
   readonly body: Body
 }
 
-/** The declared types of a value and its JSON codec, which decide its form. */
+/** The declared types of a value and its JSON codec. They decide how the value is encoded. */
 export interface EncodeOptions {
-  /** The media type that the handler or its declaration names. It holds for every value. */
+  /** The media type that the handler or its declaration states. It applies to every value. */
   readonly type: string | undefined
-  /** The media type of the extension of the class. It holds for strings and bytes. */
+  /** The media type that follows from the extension of the class. It applies to strings and bytes. */
   readonly extensionType: string | undefined
   readonly stringify: (value: unknown) => string | undefined
 }
 
-/** The media type of an answer that names none. */
 export const JSON_TYPE = 'application/json; charset=utf-8'
 const BYTES_TYPE = 'application/octet-stream'
 
@@ -76,9 +75,9 @@ function encodeBlob(blob: Blob, type: string | undefined): Encoded {
   return { type: type ?? ownType ?? BYTES_TYPE, body: fromWebStream(blob.stream(), blob.size) }
 }
 
-/** A stream of Node.js. The length of a file is known. The stream is always destroyed at the end. */
+/** Converts a stream of Node.js. The length of a file is known. The stream is always destroyed at the end. */
 async function fromReadable(readable: Readable): Promise<ByteStream> {
-  // The reader gets an error. Without a reader, the error must not end the process.
+  // The reader gets the error. If there is no reader, the error must not end the process.
   readable.on('error', () => {})
   const length = isFileStream(readable) ? await fileLength(readable) : undefined
   const iterator: AsyncIterator<unknown> = readable[Symbol.asyncIterator]()
@@ -89,12 +88,12 @@ async function fromReadable(readable: Readable): Promise<ByteStream> {
   return { length, next, close: () => void new Promise((resolve) => resolve(readable.destroy())).catch(() => {}) }
 }
 
-/** Whether a value is a stream of Node. Told by its methods, since libraries bring their own class. */
+/** Returns whether a value is a stream of Node.js. Checks its methods, because libraries have their own classes of streams. */
 function isReadable(value: object): value is Readable {
   return 'pipe' in value && typeof value.pipe === 'function' && Symbol.asyncIterator in value
 }
 
-/** Whether a value is a stream of `fs.createReadStream`, whose length is that of the file. */
+/** Returns whether a value is a stream of `fs.createReadStream`. The file determines its length. */
 function isFileStream(value: object): value is ReadStream {
   return isReadable(value) && 'bytesRead' in value && 'path' in value
 }
@@ -102,7 +101,7 @@ function isFileStream(value: object): value is ReadStream {
 async function fileLength(
   file: ReadStream & { fd?: unknown; start?: number; end?: number },
 ): Promise<number | undefined> {
-  // A stream that is destroyed already emits no further event.
+  // A stream that is already destroyed emits no further event.
   if (typeof file.fd !== 'number' && !file.destroyed) {
     await new Promise<void>((resolve) => {
       for (const event of ['open', 'error', 'close']) file.once(event, () => resolve())
@@ -145,15 +144,15 @@ function jsonArray(iterator: AsyncIterator<unknown>, stringify: (value: unknown)
   return fromIterator(iterator, item, () => (before === '[' ? '[]' : ']'))
 }
 
-/** Whether the values of an object are streamed. A stream of Node.js or of the web is one of bytes. */
+/** Whether the values of an object are streamed. Excludes byte streams of Node.js or of the web. */
 export function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {
   if (typeof value !== 'object' || value === null || !(Symbol.asyncIterator in value)) return false
   return !(value instanceof ReadableStream) && !isReadable(value)
 }
 
 /**
- * Whether a value holds a Map, a Set or another collection, which `JSON.stringify` would lose. Most values hold none, and are not
- * copied. A circular value overflows the stack here; it would be refused later anyway.
+ * Returns whether a value contains a Map, a Set or another collection, which `JSON.stringify` would lose. Most values contain no
+ * collections and are not copied. A circular value overflows the stack here, but it would be refused later anyway.
  */
 function holdsCollection(value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return false
@@ -166,7 +165,7 @@ function holdsCollection(value: unknown): boolean {
   return false
 }
 
-/** Turns Maps into objects, and Sets, iterators and other collections into arrays, at any depth. */
+/** Converts Maps to objects, and Sets, iterators and other collections to arrays, at any depth. */
 function plain(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value
   if (Array.isArray(value)) return value.map(plain)
@@ -176,7 +175,7 @@ function plain(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, plain(item)]))
 }
 
-/** Whether `JSON.stringify` reads an object in a special way: `toJSON`, boxed values, and `JSON.rawJSON`. */
+/** Returns whether `JSON.stringify` treats an object in a special way: `toJSON`, boxed values, and `JSON.rawJSON`. */
 function isJsonItself(value: object): boolean {
   return 'toJSON' in value || 'rawJSON' in value || [String, Number, Boolean].some((type) => value instanceof type)
 }
@@ -189,7 +188,7 @@ function isCollection(value: object): value is Iterable<unknown> {
 
 const eventFields = new Set(['event', 'id', 'retry', 'data'])
 
-/** Writes a server-sent event (reference: Server-sent events). */
+/** Formats a server-sent event (reference: Server-sent events). */
 function toEvent(value: unknown, stringify: (value: unknown) => string): string {
   if (!isFields(value)) return `${dataLines(value, stringify)}\n`
   const lines = ['event', 'id', 'retry'].flatMap((name) => {

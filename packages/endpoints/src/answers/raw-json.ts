@@ -1,4 +1,4 @@
-/** JSON text that is sent as it is. So the JSON of a database reaches the client with every digit. */
+/** JSON text that is sent unchanged. For example, JSON from a database reaches the client with every digit. */
 export class RawJson {
   readonly text: string
 

@@ -1,29 +1,29 @@
-/** The status, media type and headers of an answer, which a handler may set before it returns. */
+/** The status, media type and headers of an answer. A handler may set them before it returns. */
 export class ResponseState {
   /** Replaces the default status of the returned value. */
   status: number | undefined
-  /** Media type of the answer. It also decides whether a string is sent as JSON or as text. */
+  /** The media type of the answer. It also decides whether a string is sent as JSON or as text. */
   type: string | undefined
   #headers: Headers | undefined
 
-  /** Headers of the answer. They refuse line breaks. */
+  /** The headers of the answer. Setting a value with line breaks throws. */
   get headers(): Headers {
     this.#headers ??= new Headers()
     return this.#headers
   }
 
-  /** The headers, if one was set. */
+  /** The headers, or `undefined` if none was set. */
   get setHeaders(): Headers | undefined {
     return this.#headers
   }
 
-  /** Adds a name to `Vary`, once. */
+  /** Adds a name to the `Vary` header, unless the header already contains it. */
   vary(name: string): void {
     const known = this.#headers?.get('vary')?.toLowerCase().split(', ') ?? []
     if (!known.includes(name.toLowerCase())) this.headers.append('vary', name)
   }
 
-  /** Drops the headers of the content, because an error replaces it. Headers of limits, CORS and `Vary` stay. */
+  /** Removes the headers of the content, because an error replaces the content. Keeps headers of rate limits, CORS and `Vary`. */
   reset(): void {
     this.status = undefined
     this.type = undefined
@@ -44,8 +44,8 @@ const content = new Set([
 ])
 
 /**
- * Whether a value is a web `Response`, of the platform or of a library with its own `fetch`. Their classes differ, but both have
- * this tag (Web IDL, 3.7.6).
+ * Returns whether a value is a web `Response`, of the platform or of a library with its own `fetch`. Their classes differ, but
+ * both have this tag (Web IDL, 3.7.6).
  */
 export function isWebResponse(value: unknown): value is Response {
   return Object.prototype.toString.call(value) === '[object Response]'

@@ -9,48 +9,48 @@ export interface AcceptsSpec<
   R extends ZodType | undefined = ZodType | undefined,
   K extends ZodType = ZodType,
 > {
-  /** A schema for each positional, optional ones last. */
+  /** A schema for each positional. Optional positionals must be last. */
   readonly path?: P
-  /** Names of the positionals in documents and issues. Default: the names in the source, which a minifier may change. */
+  /** The names of the positionals in documents and issues. Default: the names in the source, which a minifier may change. */
   readonly names?: readonly string[]
-  /** The schema of each further positional. They are passed as one array. */
+  /** The schema of each additional positional. The handler gets them as one array. */
   readonly rest?: R
   /**
-   * An object schema, or a union or intersection of object schemas. Unknown keys are refused, unless a schema
-   * is loose or has a catchall.
+   * An object schema, or a union or intersection of object schemas. Unknown keys are refused, unless a schema is loose or has a
+   * catchall.
    */
   readonly keywords?: K
   readonly body?: BodyUse
-  /** Other names of keywords, each used when the real name is missing: `{ 'user_ids[]': 'user_ids' }`. */
+  /** Other names of keywords. An alias is used if its keyword is missing: `{ 'user_ids[]': 'user_ids' }`. */
   readonly aliases?: Readonly<Record<string, string>>
-  /** The schema of the returned value. It is checked in development, and documented. */
+  /** The schema of the returned value. The value is checked in development, and the schema is part of the OpenAPI document. */
   readonly returns?: ZodType
   /** Media type of the answer. */
   readonly type?: string
-  /** Further media types that the handler sets in `this.response.type`, for the OpenAPI document. */
+  /** Other media types that the handler sets in `this.response.type`, for the OpenAPI document. */
   readonly types?: readonly string[]
-  /** Status of the answer, unless the handler sets one. */
+  /** The status of the answer, unless the handler sets one. */
   readonly status?: number
-  /** Further statuses of the handler and their meaning, for the OpenAPI document. */
+  /** Other statuses of the handler and their meanings, for the OpenAPI document. */
   readonly responses?: Readonly<Record<number, string>>
   readonly use?: readonly Guard[]
-  /** In bytes. Default: the limit of the application. */
+  /** The largest body in bytes. Default: the limit of the application. */
   readonly bodyLimit?: number
-  /** Limits of a form. Default: the limits of the application. */
+  /** The limits of a form. Default: the limits of the application. */
   readonly multipart?: Partial<MultipartLimits>
-  /** Whether an empty value of a query or form counts as absent. Default: as in the application. */
+  /** Whether an empty value of a query or form counts as absent. Default: the option of the application. */
   readonly emptyAsAbsent?: boolean
-  /** Versions that `Accept: …;version=…` may ask for. */
+  /** The versions that a client may request with `Accept: …;version=…`. */
   readonly version?: readonly string[]
   readonly summary?: string
   readonly description?: string
   readonly tags?: readonly string[]
   readonly deprecated?: boolean
-  /** Left out of the OpenAPI document. */
+  /** Whether the OpenAPI document omits the handler. */
   readonly hidden?: boolean
 }
 
-/** A declaration. It is the static member of a controller with the name of the handler. */
+/** A declaration of a handler. It is the static member of a controller with the name of the handler. */
 export class Accepts<
   P extends readonly ZodType[] = readonly ZodType[],
   R extends ZodType | undefined = ZodType | undefined,
@@ -64,8 +64,8 @@ export class Accepts<
 }
 
 /**
- * Declares the handler of the same name: `static GET = accepts({ … })`. A list declares a handler that takes different arguments
- * by the number of its positionals: `static GET = [accepts({ … }), accepts({ path: [Id], … })]`.
+ * Declares the handler of the same name: `static GET = accepts({ … })`. A list declares a handler with several forms, selected by
+ * the number of positionals: `static GET = [accepts({ … }), accepts({ path: [Id], … })]`.
  */
 export function accepts<
   const P extends readonly ZodType[] = [],
@@ -86,7 +86,7 @@ function isSchema(value: unknown): value is ZodType {
   return typeof value === 'object' && value !== null && 'safeParse' in value && typeof value.safeParse === 'function'
 }
 
-/** Types of schemas that accept no object. They cannot describe keywords. */
+/** The types of schemas that accept no object and so cannot describe keywords. */
 const notOfKeywords = new Set(['string', 'number', 'boolean', 'bigint', 'date', 'array', 'tuple', 'enum', 'null'])
 
 function isKeywords(value: unknown): boolean {
@@ -95,7 +95,7 @@ function isKeywords(value: unknown): boolean {
 
 type Shape = readonly [expected: string, is: (value: unknown) => boolean]
 
-/** For each option the expectation, as an error names it, and the check. */
+/** For each option, the expected value as errors describe it, and the check. */
 const shapes: { readonly [K in keyof AcceptsSpec]-?: Shape } = {
   path: ['a list of schemas', (value) => Array.isArray(value) && value.every(isSchema)],
   names: ['a list of names', isTextList],
@@ -122,8 +122,8 @@ const shapes: { readonly [K in keyof AcceptsSpec]-?: Shape } = {
 const shapeOf: ReadonlyMap<string, Shape> = new Map(Object.entries(shapes))
 
 /**
- * Checks the options at the start. In JavaScript, where no compiler checks them, a misspelt option would otherwise show only when
- * a request comes.
+ * Checks the options at the start. JavaScript has no compiler to check them, so a misspelled option would otherwise show only at
+ * a request.
  * @throws Error that names the option
  */
 export function checkSpec(spec: AcceptsSpec): void {
@@ -138,7 +138,7 @@ export function checkSpec(spec: AcceptsSpec): void {
 
 type Outputs<P extends readonly ZodType[]> = { -readonly [I in keyof P]: output<P[I]> }
 
-/** The parameters of a declared handler: `GET(...[id, { limit }]: Args<typeof Products.GET>)`. For a list, a union. */
+/** Parameters of a declared handler: `GET(...[id, { limit }]: Args<typeof Products.GET>)`. A union for a list. */
 export type Args<A> =
   A extends Accepts<infer P, infer R, infer K>
     ? [...path: Outputs<P>, ...rest: R extends ZodType ? [output<R>[]] : [], keywords: output<K>]
@@ -146,12 +146,12 @@ export type Args<A> =
       ? Args<Each>
       : never
 
-/** The declarations in a static member; none in any other value. */
+/** Returns the declarations in a static member, or an empty list for any other value. */
 export function declarationsOf(member: unknown): readonly Accepts[] {
   return [member].flat().filter((each) => each instanceof Accepts)
 }
 
-/** Whether a static member with the name of a handler holds anything but declarations. */
+/** Returns whether a static member with the name of a handler contains a value that is not a declaration. */
 export function isNoDeclaration(member: unknown): boolean {
   return member !== undefined && declarationsOf(member).length !== [member].flat().length
 }

@@ -5,7 +5,7 @@ import type { AcceptsSpec } from './accepts.ts'
 import { closed, knownNames, objectOf } from './closed-schema.ts'
 import { type Arguments, type Binding, emptyKeywords, issuePath, type Keywords, unknownNames } from './keywords.ts'
 
-/** A value of the request and its schema. `at` is its path in issues; undefined for the keywords. */
+/** A value of the request and its schema. `at` is the path of the value in issues. It is `undefined` for the keywords. */
 interface Check {
   readonly schema: ZodType
   readonly value: unknown
@@ -14,7 +14,7 @@ interface Check {
 
 /**
  * Binds arguments by the schemas of a declaration (reference: Declared handlers).
- * @throws Error when a required positional follows an optional one
+ * @throws Error if a required positional follows an optional one
  */
 export function bindDeclaration(spec: AcceptsSpec): Binding {
   const { path = [], rest, keywords: declared = z.object({}), body = 'keywords', aliases = {} } = spec
@@ -31,7 +31,7 @@ export function bindDeclaration(spec: AcceptsSpec): Binding {
     const keywords = withoutAliases(given, aliased)
     const others = names === undefined ? [] : Object.keys(keywords).filter((name) => !names.has(name))
     const issues = unknownNames(others, names ?? new Set())
-    // Only a body can give too few or too many positionals. The positionals of the path were counted when it was resolved.
+    // Only a body can contain too few or too many positionals. Those of the path were counted before.
     if (positionals.length < required) issues.push({ path: nameOf(positionals.length), message: VALUE_TEXTS.required })
     if (positionals.length > max) issues.push({ path: nameOf(max), message: VALUE_TEXTS.unexpected })
     if (issues.length > 0) throw new ValidationError(issues)
@@ -64,16 +64,16 @@ export function bindDeclaration(spec: AcceptsSpec): Binding {
 }
 
 /**
- * Ends the validation of an array or a record at its first wrong item. Zod's types do not list the option, because only its own
- * `validate` sets it. A version without the option lists every wrong item, which takes longer.
+ * Stops the validation of an array or a record at its first invalid item. The types of Zod do not declare the option, because
+ * only Zod's own `validate` sets it. A version of Zod without the option lists every invalid item, which takes longer.
  */
 const upToFirst = { reportInput: false, abortEarly: true }
 type Context = typeof upToFirst | undefined
 
-/** Most values of a request that are all checked after a wrong one. More of them would only cost time to refuse. */
+/** The number of values up to which all are checked after an invalid one. More would take too long. */
 const VALUES_MAX = 1_000
 
-/** Whether lists and objects of JSON hold more than VALUES_MAX values. Stops counting there. */
+/** Returns whether JSON arrays and objects contain more than VALUES_MAX values. Stops counting at this number. */
 function isLarge(...given: readonly unknown[]): boolean {
   let left = VALUES_MAX
   const exceeds = (each: unknown): boolean => {
@@ -90,10 +90,10 @@ function parseAll(checks: readonly Check[], context: Context): Promise<readonly 
 }
 
 /**
- * Validates values again that made a schema throw: a bound may convert a member of a value to a text or a number, and an object
- * from a request may have no working conversion. Without such members, the schema refuses the value by its type.
- * @throws the fault itself when the values are valid without these members: then the schema has a defect. ValidationError when
- * zod has found more issues in a nested array than one call of a function can take
+ * Validates values again after a schema threw. A check of a schema may convert a value to a string or number, and an object from
+ * a request may contain a broken `toString` or `valueOf`. Without these members, the schema refuses the value because of its
+ * type. @throws the fault itself if the values are valid without these members, because the schema then has a defect;
+ * ValidationError if Zod has found more issues in a nested array than a function call can take as arguments
  */
 async function listRefusals(
   checks: readonly Check[],
@@ -118,7 +118,7 @@ function withoutConversions(value: unknown): unknown {
   return Object.getPrototypeOf(value) === null ? Object.assign(emptyKeywords(), copy) : copy
 }
 
-/** Whether a schema accepts a missing value: it is optional, or has a default. */
+/** Returns whether a schema accepts a missing value, because it is optional or has a default. */
 export function isOptional(schema: ZodType): boolean {
   return schema.safeParse(undefined).success
 }

@@ -6,7 +6,7 @@ const A = z.object({ a: z.number() })
 const B = z.object({ b: z.number() })
 const kinds = z.discriminatedUnion('kind', [A.extend({ kind: z.literal('a') }), B.extend({ kind: z.literal('b') })])
 const Renamed = z.looseObject({ old: z.number() })
-/** Both names of one member, as a client of an older version may send it. */
+/** Accepts both names of one member. A client of an older version may send the old name. */
 const renamed = (value: unknown): unknown => {
   const { data } = Renamed.safeParse(value)
   if (data === undefined) return value

@@ -1,6 +1,6 @@
 import { core, type ZodType, z } from 'zod'
 
-/** The object schema inside a schema, such as the object of `z.object({…}).transform(…)`; undefined when it has none. */
+/** The object schema inside a schema, such as the object of `z.object({…}).transform(…)`, or `undefined` if there is none. */
 export function objectOf(schema: unknown): z.ZodObject | undefined {
   if (schema instanceof z.ZodObject) return schema
   if (schema instanceof z.ZodPipe) return objectOf(schema.def.in)
@@ -8,13 +8,13 @@ export function objectOf(schema: unknown): z.ZodObject | undefined {
   return inner === undefined ? undefined : objectOf(inner)
 }
 
-/** The schema inside an `optional`, `default`, `catch` and similar. Zod names it `innerType` in all of them. */
+/** Returns the schema inside an `optional`, `default`, `catch` or similar schema. Zod names it `innerType` in all of them. */
 function innerOf(schema: unknown): core.$ZodType | undefined {
   const inner = schema instanceof z.ZodType && 'innerType' in schema.def ? schema.def.innerType : undefined
   return inner instanceof core.$ZodType ? inner : undefined
 }
 
-/** The keys that a schema of objects names in any of its parts; undefined when it accepts other keys too. */
+/** Returns the keys that any part of an object schema names, or `undefined` if the schema also accepts other keys. */
 export function knownNames(schema: unknown): ReadonlySet<string> | undefined {
   if (schema instanceof z.ZodObject)
     return schema.def.catchall === undefined ? new Set(Object.keys(schema.shape)) : undefined
@@ -36,9 +36,9 @@ function allNames(parts: readonly unknown[]): ReadonlySet<string> | undefined {
 }
 
 /**
- * Closes the objects of a schema: they refuse unknown keys, which zod would drop. The objects of a union are closed one by one,
- * and those behind a `z.preprocess` after it, because its function may rename keys. An intersection is closed as a whole, because
- * each side names only a part of the keys.
+ * Makes the objects of a schema refuse unknown keys, which Zod would otherwise drop. The objects of a union are closed one by
+ * one. Objects behind a `z.preprocess` are closed after its function, which may rename keys. An intersection is closed as a
+ * whole, because each side names only a part of the keys.
  */
 export function closed(schema: ZodType): ZodType {
   if (schema instanceof z.ZodObject) return schema.def.catchall === undefined ? schema.strict() : schema
@@ -58,7 +58,7 @@ export function closed(schema: ZodType): ZodType {
   return names === undefined ? schema : refuseOthers(names).pipe(schema)
 }
 
-/** Whether a schema names no keys. Then the other side of its pipe is closed. */
+/** Returns whether a schema names no keys. In this case the other side of its pipe is closed. */
 function takesAnything(schema: unknown): boolean {
   return [z.ZodTransform, z.ZodUnknown, z.ZodAny].some((open) => schema instanceof open)
 }
@@ -67,7 +67,7 @@ function closedPart(part: core.$ZodType): core.$ZodType {
   return part instanceof z.ZodType ? closed(part) : part
 }
 
-/** Accepts any value but an object with other keys. */
+/** Returns a schema that accepts any value except an object with other keys. */
 function refuseOthers(names: ReadonlySet<string>): ZodType {
   return z.unknown().superRefine((value, context) => {
     const keys = Object.keys(value ?? {}).filter((name) => !names.has(name))

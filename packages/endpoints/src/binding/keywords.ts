@@ -6,21 +6,21 @@ import { decodePercent } from '../routing/target.ts'
 /** Keyword arguments by name. The object has no prototype, so a name such as `constructor` is an ordinary key. */
 export type Keywords = Record<string, unknown>
 
-/** Most keywords of one request. More of them would only cost time to refuse. */
+/** The maximum number of keywords of one request. It limits the time for refusing a request with many keywords. */
 export const KEYWORDS_MAX = 1_000
 
-/** The keywords of a call without any. */
+/** The keywords of a call that has none. */
 export const noKeywords: Readonly<Keywords> = Object.freeze(emptyKeywords())
 
-/** Makes keywords without a prototype, so that `__proto__` and `toString` are names as all others are. */
+/** Creates an object without a prototype, so that `__proto__` and `toString` are ordinary keys. */
 export function emptyKeywords(): Keywords {
   return Object.create(null)
 }
 
 /**
- * Reads `a=1&b=2` of a query or form. A repeated key gives a list, and `+` is a space.
- * @param isAbsent whether `a=` counts as absent. A bare `a` stays
- * @throws CallError 400 for a broken percent sequence, too many keys, or `__proto__`
+ * Parses `a=1&b=2` of a query or form. A repeated key becomes a list, and `+` is a space.
+ * @param isAbsent whether `a=` counts as absent. A bare `a` is kept.
+ * @throws CallError 400 for an invalid percent sequence, too many keys, or `__proto__`
  */
 export function parseUrlEncoded(text: string, isAbsent: (name: string) => boolean): Keywords {
   const keywords = emptyKeywords()
@@ -38,7 +38,7 @@ export function parseUrlEncoded(text: string, isAbsent: (name: string) => boolea
 }
 
 /**
- * Adds a value. A second value of the same name makes a list.
+ * Adds a value. A second value with the same name creates a list.
  * @throws CallError 400 for the name `__proto__`, which would change the prototype
  */
 export function addKeyword(keywords: Keywords, name: string, value: unknown): void {
@@ -49,7 +49,7 @@ export function addKeyword(keywords: Keywords, name: string, value: unknown): vo
   else keywords[name] = [known, value]
 }
 
-/** The error for a request with more than KEYWORDS_MAX keywords: 400. */
+/** Returns the error 400 for a request with more than KEYWORDS_MAX keywords. */
 export function tooManyKeywords(): CallError {
   return new CallError(400, PROBLEM_TEXTS.tooManyKeywords({ max: KEYWORDS_MAX }))
 }
@@ -58,52 +58,51 @@ function decodePart(text: string): string {
   return decodePercent(text.includes('+') ? text.replaceAll('+', ' ') : text)
 }
 
-/** The place that gets the body of a request: among the keywords, behind the positionals, or nowhere but `this.request`. */
+/** Where the body of a request goes: into the keywords, after the positionals, or only to `this.request`. */
 export type BodyUse = 'keywords' | 'positionals' | 'raw'
 
-/** The object pattern of a parameter list, which receives the keywords. */
+/** The object pattern of a parameter list. It receives the keywords. */
 export interface KeywordPattern {
   readonly index: number
   readonly required: readonly string[]
-  /** Every key that the pattern names. */
+  /** All keys that the pattern names. */
   readonly known: ReadonlySet<string>
-  /** `{ a, ...rest }`: accepts further keys. */
+  /** Whether the pattern accepts other keys: `{ a, ...rest }`. */
   readonly open: boolean
 }
 
 export interface Binding {
-  /** How many positionals a path must have, and may have. */
+  /** The minimum and maximum number of positionals in a path. */
   readonly min: number
   readonly max: number
-  /** How many of them have a name. The rest counts as one. */
+  /** The number of positionals that have a name. A rest parameter counts as one. */
   readonly places: number
-  /** The keywords of an undeclared handler. */
+  /** The keywords of a handler without a declaration. */
   readonly keywords: KeywordPattern | undefined
   readonly body: BodyUse
-  /** Whether the handler takes a keyword of this name. */
+  /** Returns whether the handler accepts a keyword with this name. */
   readonly knows: (name: string) => boolean
   /**
-   * Makes the arguments of a call.
+   * Creates the arguments of a call.
    * @throws ValidationError for invalid keywords or values, and for too few or too many positionals in the body
    */
   readonly bind: (positionals: readonly unknown[], keywords: Keywords) => Arguments | Promise<Arguments>
 }
 
-/** The arguments of a handler, in the order of its parameters. */
 export type Arguments = readonly unknown[]
 
 const NAME_LENGTH_MAX = 64
 
-/** The path of an issue about a keyword. It is cut, because a client may send a very long name. */
+/** Returns the path of an issue about a keyword. It is truncated, because a client may send a very long name. */
 export function issuePath(name: string): string {
   return name.slice(0, NAME_LENGTH_MAX)
 }
 
-/** Comparing takes time with the square of the length, and a client chooses how many names it sends. */
+/** A comparison takes quadratic time in the length, and a client chooses the number of names. */
 const COMPARED_LENGTH_MAX = 64
 const COMPARED_MAX = 20
 
-/** The issues of keywords that a handler does not take. A misspelt one names the keyword that it probably means. */
+/** The issues for keywords that a handler does not accept. The issue of a misspelled keyword names the most similar keyword. */
 export function unknownNames(names: readonly string[], known: ReadonlySet<string>): Issue[] {
   return names.map((name, at) => {
     const meant = at < COMPARED_MAX && name.length <= COMPARED_LENGTH_MAX ? findMeant(name, known) : undefined
@@ -114,7 +113,7 @@ export function unknownNames(names: readonly string[], known: ReadonlySet<string
   })
 }
 
-/** The name of which at most a third of the letters differ, capitals aside. */
+/** Returns the most similar known name. At most a third of the letters may differ. Upper and lower case do not matter. */
 function findMeant(name: string, known: ReadonlySet<string>): string | undefined {
   const distanceMax = Math.floor(name.length / 3)
   const capital = [...known].find((each) => each.toLowerCase() === name.toLowerCase())

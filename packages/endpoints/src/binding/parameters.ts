@@ -9,14 +9,14 @@ interface Bounds {
 const LIST_ITEMS_MAX = 1_000
 
 const booleans: ReadonlyMap<string, boolean> = new Map([
-  // An empty text stands for a bare name in a query, as in `?active`. It is true in a form and in JSON too.
+  // An empty string stands for a bare name in a query, as in `?active`. It is also `true` in a form and in JSON.
   ...['', 'true', '1', 'yes', 'on', 't', 'y'].map((word) => [word, true] as const),
   ...['false', '0', 'no', 'off', 'f', 'n'].map((word) => [word, false] as const),
 ])
 
-// Every check aborts, because only such an issue ends the validation of a long array (bind-declaration.ts).
+// Every check sets `abort`, because only such an issue stops the validation of a long array (`bind-declaration.ts`).
 
-/** A whole number within the safe integers: canonical decimal text, or a JSON number. */
+/** A schema for a safe integer: a canonical decimal string or a JSON number. */
 function int({ min = Number.MIN_SAFE_INTEGER, max = Number.MAX_SAFE_INTEGER }: Bounds = {}) {
   const error = numberError(VALUE_TEXTS.notInteger, { min, max })
   return z.preprocess(
@@ -25,7 +25,7 @@ function int({ min = Number.MIN_SAFE_INTEGER, max = Number.MAX_SAFE_INTEGER }: B
   )
 }
 
-/** A number: text in the grammar of JSON, or a JSON number. */
+/** A schema for a number: a string in the grammar of JSON numbers, or a JSON number. */
 function number(bounds: Bounds = {}) {
   const error = numberError(VALUE_TEXTS.notNumber, bounds)
   const any = z.number({ error })
@@ -34,7 +34,7 @@ function number(bounds: Bounds = {}) {
   return z.preprocess(numberReader(/^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?$/), schema)
 }
 
-/** true/1/yes/on/t/y, a bare name, or false/0/no/off/f/n in any case, or a JSON boolean. */
+/** A schema for a boolean: true/1/yes/on/t/y or a bare name, false/0/no/off/f/n, in any case, or a JSON boolean. */
 function bool() {
   const read = (value: unknown): unknown =>
     typeof value === 'string' ? (booleans.get(value.toLowerCase()) ?? value) : value
@@ -42,12 +42,12 @@ function bool() {
 }
 
 /**
- * A list of at most 1,000 items: repeated keys, a JSON array and, unless `split` is false, texts with commas. A single value, a
- * file or JSON object too, is a list of one item.
+ * A schema for a list of at most 1,000 items: repeated keys, a JSON array and, unless `split` is `false`, strings with commas. A
+ * single value becomes a list of one item, even if it is a file or a JSON object.
  */
 function list<T extends ZodType>(item: T, { split = true }: { readonly split?: boolean } = {}) {
   const read = (value: unknown): unknown => {
-    // Zod says of a missing value that it is required.
+    // Return a missing value unchanged, so that Zod reports it as required.
     if (value === undefined || value === null) return value
     const values: readonly unknown[] = Array.isArray(value) ? value : [value]
     return split
@@ -57,7 +57,7 @@ function list<T extends ZodType>(item: T, { split = true }: { readonly split?: b
   return z.preprocess(read, z.array(item).max(LIST_ITEMS_MAX, VALUE_TEXTS.tooManyItems({ max: LIST_ITEMS_MAX })))
 }
 
-/** An RFC 3339 time with its offset, or a date, which means midnight UTC. */
+/** A schema for an RFC 3339 time with an offset, or a date, which means midnight UTC. */
 function date() {
   const error = VALUE_TEXTS.notDate
   const read = (value: unknown): unknown => (typeof value === 'string' ? value.toUpperCase() : value)
@@ -78,7 +78,7 @@ function oneOf<const T extends readonly [string, ...string[]]>(...words: T) {
   return z.enum(words, { error: VALUE_TEXTS.notOneOf(words) })
 }
 
-/** Schemas for values that come as text (paths, queries, forms) or as JSON. */
+/** Schemas for values that arrive as text (paths, queries, forms) or as JSON. */
 export const p = { int, number, bool, list, date, uuid, oneOf } as const
 
 function numberReader(grammar: RegExp): (value: unknown) => unknown {

@@ -3,7 +3,7 @@ import { parameterNames, reflectSignature } from './signature.ts'
 
 type AnyFunction = (...args: never[]) => unknown
 
-/** A method with this parameter list, as a program would have it. */
+/** Returns a method with this parameter list, as it would be in a program. */
 function method(parameters: string, { prefix = '', body = '' } = {}): AnyFunction {
   return new Function(`return { ${prefix} GET(${parameters}) { ${body} } }`)().GET
 }
@@ -59,7 +59,7 @@ describe('reflectSignature', () => {
   })
 
   it('reads one positional, a, from a source with syntax that only modules have', async () => {
-    // From outside of the tests, whose sources are rewritten before they run.
+    // Import the source as a data URL, because the test runner rewrites the sources of tests.
     const source = 'data:text/javascript,export const x = { GET(a) { return import.meta.url + a } }'
     const { x } = await import(source)
     expect(reflectSignature(x.GET)).toEqual({ min: 1, max: 1, names: ['a'] })

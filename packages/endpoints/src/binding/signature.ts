@@ -11,10 +11,10 @@ import {
 } from './keywords.ts'
 
 export interface Signature {
-  /** How many positionals a call must have, and may have. */
+  /** The minimum and maximum number of positionals of a call. */
   readonly min: number
   readonly max: number
-  /** Names of the positionals. The last one may name the rest. */
+  /** The names of the positionals. The last name may belong to a rest parameter. */
   readonly names: readonly string[]
   readonly keywords: KeywordPattern | undefined
 }
@@ -23,7 +23,7 @@ type AnyFunction = (...args: never[]) => unknown
 
 /**
  * Reads the signature of a handler from its source text (reference: Undeclared handlers).
- * @throws Error when the source is not readable, or its parameters cannot come from a request
+ * @throws Error if the source is not readable, or its parameters cannot come from a request
  */
 export function reflectSignature(handler: AnyFunction): Signature {
   const parsed = parseFunction(handler)
@@ -56,8 +56,8 @@ export function reflectSignature(handler: AnyFunction): Signature {
 }
 
 /**
- * The names of the parameters of a declared handler, for documents: `(id, { limit })` or `(...[id, { limit }])`. There are fewer
- * names, or none, when the source does not tell.
+ * Returns the names of the parameters of a declared handler, for documents: `(id, { limit })` or `(...[id, { limit }])`. Returns
+ * fewer names or none if the source does not contain them.
  */
 export function parameterNames(handler: AnyFunction): readonly string[] {
   const [first, ...more] = parseFunction(handler)?.parameters ?? []
@@ -79,7 +79,7 @@ interface ParsedFunction {
 
 function parseFunction(handler: AnyFunction): ParsedFunction | undefined {
   const source = Function.prototype.toString.call(handler)
-  // The text of a method is an expression only inside a class. The text of a function or an arrow function is one by itself.
+  // The text of a method is valid only inside a class. The text of a function or an arrow function is valid as an expression.
   return tryParse(`(class extends Object { ${source} })`) ?? tryParse(`(${source})`)
 }
 
@@ -100,14 +100,14 @@ function functionIn(node: AnyNode): readonly Pattern[] | undefined {
   return member?.type === 'MethodDefinition' ? member.value.params : undefined
 }
 
-/** Names in the output of compilers to old JavaScript, which moves parameters elsewhere. */
+/** Names in the output of compilers for old JavaScript versions. These compilers move parameters to other places. */
 const traces = new Set([
   'arguments',
   ...['__awaiter', '__generator', '__rest', '__asyncGenerator', '__async', '__objRest'],
   ...['_asyncToGenerator', '_wrapAsyncGenerator', '_objectWithoutProperties', '_objectWithoutPropertiesLoose'],
 ])
 
-/** The names of a tree. Names of members are left out, as in `a.arguments` or `{ arguments: 1 }`, but for helpers of tslib. */
+/** The names in a syntax tree. Omits member names, as in `a.arguments`, except those of helpers of tslib. */
 function namesIn(node: object): readonly string[] {
   if ('type' in node && node.type === 'Identifier' && 'name' in node) return [String(node.name)]
   const member = memberOf(node)
@@ -115,8 +115,8 @@ function namesIn(node: object): readonly string[] {
 }
 
 /**
- * The child of a node that is the name of a member and left out: of `a.name`, or of `{ name: 1 }` and classes.
- * Undefined elsewhere.
+ * Returns the child of a node that is the name of a member: of `a.name`, or of `{ name: 1 }` and classes. Returns `undefined` for
+ * other nodes and for helpers of tslib.
  */
 function memberOf(node: object): 'property' | 'key' | undefined {
   if (!('computed' in node) || node.computed) return undefined
@@ -149,16 +149,16 @@ function readKeywords(pattern: ObjectPattern, index: number): KeywordPattern {
   return { index, required, known, open }
 }
 
-/** Binds arguments by the parameter list. Values are not converted. */
+/** Binds arguments by the parameter list, without converting values. */
 export function bindSignature({ min, max, names, keywords: pattern }: Signature): Binding {
   const bind = (positionals: Arguments, keywords: Keywords): Arguments => {
-    // The most common case: no keywords are sent, and none are taken.
+    // The most common case: the handler accepts no keywords, and the request has none.
     if (pattern === undefined && keywords === noKeywords) return positionals
     checkNames(keywords, pattern)
     if (pattern === undefined) return positionals
     const { index } = pattern
     if (index === 0) return [keywords, ...positionals]
-    // Fill missing optional positionals with undefined, so that their defaults apply and the keywords keep their place.
+    // Fill missing optional positionals with `undefined`, so that their defaults apply and the keywords keep their position.
     const before = Array.from({ length: index }, (_, i) => positionals[i])
     return [...before, keywords, ...positionals.slice(index)]
   }

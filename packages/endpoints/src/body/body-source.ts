@@ -2,16 +2,16 @@ import { fromWebStream, toWebStream } from '../answers/byte-stream.ts'
 import { PROBLEM_TEXTS } from '../error-texts.ts'
 import { CallError } from '../errors.ts'
 
-/** The body of a request from an interface. It can be read once. */
+/** The body of a request from an interface. It can be read only once. */
 export interface BodySource {
-  /** In bytes, from `Content-Length`; undefined without it. */
+  /** The length in bytes, from `Content-Length`. `undefined` without this header. */
   readonly length: number | undefined
-  /** @throws CallError 413 for more bytes than `bytesMax` */
+  /** @throws CallError 413 if the body has more than `bytesMax` bytes */
   readonly read: (bytesMax: number) => Promise<Uint8Array>
   readonly stream: () => ReadableStream<Uint8Array>
 }
 
-/** The error for a body of more than `bytesMax` bytes: 413. */
+/** Returns the error 413 for a body of more than `bytesMax` bytes. */
 export function tooLarge(bytesMax: number): CallError {
   return new CallError(413, PROBLEM_TEXTS.bodyTooLarge({ max: bytesMax }))
 }
@@ -19,8 +19,8 @@ export function tooLarge(bytesMax: number): CallError {
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
 /**
- * The text of bytes in UTF-8, without a byte order mark.
- * @throws CallError 400 for other bytes: a decoder that replaces them would store another text than was sent
+ * Decodes UTF-8 without a byte order mark.
+ * @throws CallError 400 for invalid bytes. Replacing them would store a text that the client did not send.
  */
 export function decodeUtf8(bytes: Uint8Array): string {
   try {
@@ -34,12 +34,12 @@ export function notUtf8(cause?: unknown): CallError {
   return new CallError(400, PROBLEM_TEXTS.bodyNotUtf8, { cause })
 }
 
-/** The client left while it sent the body. That is no fault of the application. */
+/** Returns the error for a client that disconnected while it sent the body. This is not a fault of the application. */
 export function endedEarly(cause?: unknown): CallError {
   return cause instanceof CallError ? cause : new CallError(400, PROBLEM_TEXTS.bodyEndedEarly, { cause })
 }
 
-/** The body of a web `Request`. `contentLength` is the header as it was sent: a number of bytes, or null for none. */
+/** The body of a web `Request`. `contentLength` is the header as it was sent: a number of bytes, or `null` if it is absent. */
 export function webBody(stream: ReadableStream<Uint8Array>, contentLength: string | null): BodySource {
   const length = contentLength === null ? undefined : Number(contentLength)
   return { length, stream: () => stream, read: (bytesMax) => readStream(stream, bytesMax) }
@@ -59,7 +59,7 @@ async function readStream(stream: ReadableStream<Uint8Array>, bytesMax: number):
   return collected.bytes()
 }
 
-/** A stream that fails with 413 after more than `bytesMax` bytes. */
+/** Returns a stream that fails with 413 after more than `bytesMax` bytes. */
 export function limitedStream(stream: ReadableStream<Uint8Array>, bytesMax: number): ReadableStream<Uint8Array> {
   if (bytesMax === Number.POSITIVE_INFINITY) return stream
   const { next, close } = fromWebStream(stream)
@@ -76,9 +76,7 @@ export function limitedStream(stream: ReadableStream<Uint8Array>, bytesMax: numb
   })
 }
 
-/**
- * Collects chunks in one growing buffer. A list of chunks would let a client spend one byte for each object of a hundred bytes.
- */
+/** Collects chunks in one growing buffer. In a list, each chunk of one byte would occupy an object of a hundred bytes. */
 export class ByteCollector {
   #buffer: Uint8Array = new Uint8Array()
   #size = 0

@@ -7,30 +7,29 @@ import { type JsonCodec, parseJson } from './json.ts'
 import { isJsonType, isUtf8, type MediaType, parseMediaType } from './media-type.ts'
 import { type MultipartLimits, readForm } from './multipart.ts'
 
-/** Most positionals that a body gives. */
 const POSITIONALS_MAX = 1_000
 
-/** The arguments of a call that a body gives: keywords, positionals, or neither for a body that is absent. */
+/** The arguments in a body: keywords, positionals, or neither if the body is absent. */
 export interface DecodedBody {
   readonly keywords?: Keywords
   readonly positionals?: readonly unknown[]
 }
 
-/** How a body becomes keywords or one positional argument. `bytesMax` counts the body as it arrives. */
+/** How to decode a body to keywords or positionals. `bytesMax` limits the body as it arrives. */
 export interface DecodeOptions {
   readonly use: 'keywords' | 'positionals'
   readonly bytesMax: number
   readonly json: JsonCodec
   readonly multipart: MultipartLimits
-  /** Whether an empty field of a form counts as absent, by its name. */
+  /** Returns whether an empty field of a form counts as absent, by its name. */
   readonly absentIfEmpty: (name: string) => boolean
   readonly contentType: string | undefined
   readonly contentEncoding: string | undefined
 }
 
 /**
- * Reads a body by its media type (reference: Request bodies). A body whose headers are not acceptable is refused unread.
- * @throws CallError 400 malformed, 413 too large, 415 not supported
+ * Decodes a body by its media type (reference: Request bodies). If the headers are not acceptable, refuses the body without
+ * reading it. @throws CallError 400 malformed, 413 too large, 415 not supported
  */
 export async function decodeBody(source: BodySource, options: DecodeOptions): Promise<DecodedBody> {
   if (source.length === 0) return {}
@@ -50,12 +49,12 @@ export async function decodeBody(source: BodySource, options: DecodeOptions): Pr
 
 type Decoder = (bytes: Uint8Array) => DecodedBody
 
-/** A form is read while it arrives, so that it is refused before it fills the memory. */
+/** Returns whether the body is a form. A form is read while it arrives, so that it is refused before it fills the memory. */
 function isForm(options: DecodeOptions): boolean {
   return readableType(options)?.type === 'multipart/form-data'
 }
 
-/** The media type, if the charset and the encoding are supported. */
+/** Returns the media type if the charset and the encoding are supported. */
 function readableType({ contentType = '', contentEncoding = 'identity' }: DecodeOptions): MediaType | undefined {
   const media = parseMediaType(contentType)
   const isPlain = contentEncoding.trim().toLowerCase() === 'identity'

@@ -1,10 +1,8 @@
-/** Codes of characters between the values of a JSON text, for code that reads it without a parser. */
 export const [QUOTE, COMMA] = [0x22, 0x2c]
-/** Codes of characters that begin and end its objects and arrays. */
 export const [OPEN_OBJECT, CLOSE_OBJECT, OPEN_ARRAY, CLOSE_ARRAY] = [0x7b, 0x7d, 0x5b, 0x5d]
 const BACKSLASH = 0x5c
 
-/** The index of the quote that ends the string which begins at `start` of a JSON text. */
+/** Returns the index of the quote that ends the JSON string starting at `start`. */
 export function endOfString(text: string, start: number): number {
   let end = start + 1
   for (; end < text.length; end++) {
@@ -15,11 +13,11 @@ export function endOfString(text: string, start: number): number {
   return end
 }
 
-/** A text without a match has no forbidden key. Only an escape could hide one. */
+/** A text that does not match has no forbidden key. The escape `\u` is included, because it can hide such a key. */
 const MAY_FORBID = /__proto__|constructor|\\u/
 
 /**
- * Whether a key at any depth could reach a prototype: `__proto__`, and `constructor` whose value has a key `prototype`.
+ * Returns whether a key at any depth could reach a prototype: `__proto__`, or `constructor` whose value has a key `prototype`.
  * @param value the result of `JSON.parse` for this text
  */
 export function hasForbiddenKey(text: string, value: unknown): boolean {

@@ -12,19 +12,19 @@ import {
   QUOTE,
 } from './json-text.ts'
 
-/** Reads and writes JSON. An application may replace it, for example to keep big numbers. */
+/** Parses and formats JSON. An application may replace it, for example to keep big numbers. */
 export interface JsonCodec {
-  /** @param value the result of `JSON.parse`, which was checked */
+  /** @param value the result of `JSON.parse`, already checked */
   readonly parse: (text: string, value: unknown) => unknown
-  /** Undefined for a value that JSON cannot hold. */
+  /** Returns `undefined` for a value that JSON cannot represent. */
   readonly stringify: (value: unknown) => string | undefined
 }
 
 const DEPTH_MAX = 64
 
 /**
- * Reads the JSON of a request. Also with a codec of the application, the text must be JSON of at most 64
- * levels, without keys that could reach a prototype, and an object may have at most 1,000 members.
+ * Parses the JSON of a request. Even with a codec of the application, the text must be valid JSON with at most 64 levels and no
+ * keys that could reach a prototype. An object may have at most 1,000 members.
  * @throws CallError 400
  */
 export function parseJson(text: string, codec: JsonCodec): unknown {
@@ -39,8 +39,8 @@ export function parseJson(text: string, codec: JsonCodec): unknown {
 }
 
 /**
- * Refuses text that is nested too deeply or has too many members. It looks at characters only, because
- * `JSON.parse` takes ten times as long. It may accept text that is not JSON.
+ * Refuses text that is nested too deeply or has too many members. The function only scans characters, because `JSON.parse` takes
+ * ten times as long. It may accept text that is not valid JSON.
  */
 function checkShape(text: string): void {
   let [depth, commas] = [0, 0]
@@ -60,7 +60,7 @@ function checkShape(text: string): void {
   }
 }
 
-/** The built-in codec. It writes bigints with every digit. */
+/** The built-in codec. It writes bigints with all their digits. */
 export const builtInJson: JsonCodec = {
   parse: (_text, value) => value,
   stringify(value) {
@@ -74,9 +74,9 @@ export const builtInJson: JsonCodec = {
   },
 }
 
-/** Undefined for a value without bigints: then something else is wrong with it. */
+/** Returns `undefined` for a value without bigints. In this case another part of the value caused the error. */
 function stringifyBigIntegers(value: unknown): string | undefined {
-  // A mark that no client can guess tells the digits from other texts.
+  // Use a random mark, which no client can guess, to distinguish the digits from other strings.
   const mark = crypto.randomUUID()
   let found = false
   const text = JSON.stringify(value, (_key, item: unknown) => {

@@ -4,7 +4,7 @@ export interface MediaType {
   readonly parameters: ReadonlyMap<string, string>
 }
 
-/** Reads `Content-Type`, or one range of `Accept`. Undefined for any other text. */
+/** Parses `Content-Type` or one range of `Accept`. Returns `undefined` for any other text. */
 export function parseMediaType(text: string): MediaType | undefined {
   const [type = '', ...rest] = text.split(';')
   const essence = type.trim().toLowerCase()
@@ -19,12 +19,12 @@ export function parseMediaType(text: string): MediaType | undefined {
   return { type: essence, parameters }
 }
 
-/** Whether the charset of a media type is UTF-8, which a type without one has, or US-ASCII, which is a part of it. */
+/** Whether the charset of a media type is UTF-8 or its subset US-ASCII. A media type without a charset counts as UTF-8. */
 export function isUtf8({ parameters }: Pick<MediaType, 'parameters'>): boolean {
   return /^(?:utf-?8|us-ascii)$/i.test(parameters.get('charset') ?? 'utf-8')
 }
 
-/** Whether a media type is JSON or ends in `+json` (RFC 6839, section 3.1), whatever its parameters are. */
+/** Returns whether a media type is JSON or ends in `+json` (RFC 6839, section 3.1), with any parameters. */
 export function isJsonType(type: string): boolean {
   const [essence = ''] = type.split(';', 1)
   return /^application\/json$|\+json$/i.test(essence.trim())
@@ -64,13 +64,13 @@ const byExtension: Readonly<Record<string, string>> = {
   zip: 'application/zip',
 }
 
-/** The media type of a file, by the extension of its name; undefined for an unknown extension. */
+/** Returns the media type of a file by the extension of its name, or `undefined` for an unknown extension. */
 export function typeOfFileName(name: string): string | undefined {
   const extension = name.slice(name.lastIndexOf('.') + 1).toLowerCase()
   return Object.hasOwn(byExtension, extension) ? byExtension[extension] : undefined
 }
 
-/** Adds the charset to a textual type that has none. */
+/** Adds the charset to a textual media type that has none. */
 export function withCharset(type: string): string {
   const textual = /^text\/|^application\/(?:json|javascript|xml|yaml|x-ndjson)\b|\+(?:json|xml)\b/i
   return textual.test(type) && !/;\s*charset=/i.test(type) ? `${type}; charset=utf-8` : type

@@ -100,7 +100,7 @@ describe('a multipart form', () => {
     expect(await post('form', `${parts.join('')}--X--\r\n`, type)).toEqual(refusalOf(status, description))
   })
 
-  // Each character is one byte, as an old client sends it.
+  // Encodes each character as one byte, as an old client sends it.
   const latin1 = (text: string) => new Uint8Array(Buffer.from(text, 'latin1'))
   const typed = (value: string, contentType: string, filename = '') =>
     `--X\r\nContent-Disposition: form-data; name="a"${filename}\r\nContent-Type: ${contentType}\r\n\r\n${value}\r\n`
@@ -232,7 +232,7 @@ describe('a multipart form', () => {
     expect(sent).toBeLessThan(6)
   })
 
-  // A kept chunk would cost the process an object, and the client only a few bytes.
+  // Keeping a chunk would cost the process an object, but the client only a few bytes.
   it('copies the chunks of a field as they arrive, and keeps none', async () => {
     class Upload extends Controller {
       static POST = accepts({ keywords: z.object({ a: z.string() }) })
@@ -245,7 +245,7 @@ describe('a multipart form', () => {
       yield encode(opening)
       const chunks = Array.from({ length: 100 }, () => encode('z'.repeat(20)))
       yield* chunks
-      // The last chunks may not have arrived yet.
+      // Overwrite only the first chunks, because the last chunks may not have been read yet.
       for (const chunk of chunks.slice(0, 50)) chunk.fill(0)
       yield encode('\r\n--X--')
     }

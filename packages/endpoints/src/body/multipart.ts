@@ -6,25 +6,25 @@ import { CallError } from '../errors.ts'
 import { ByteCollector, decodeUtf8, notUtf8 } from './body-source.ts'
 import { isUtf8, parseMediaType } from './media-type.ts'
 
-/** Limits of a form: the number of parts, and bytes. */
+/** The limits of a form. */
 export interface MultipartLimits {
   readonly parts: number
-  /** Largest file, in bytes. */
+  /** The largest file, in bytes. */
   readonly fileBytes: number
-  /** Largest field without a file, in bytes. */
+  /** The largest field that is not a file, in bytes. */
   readonly fieldBytes: number
 }
 
 export interface FormPart {
   readonly name: string
-  /** Undefined for a field without a file. */
+  /** `undefined` for a field that is not a file. */
   readonly filename: string | undefined
   readonly type: string
-  /** The bytes of the part, once. Bytes that are unread when the next part is requested are skipped. */
+  /** Returns the bytes of the part, once. If the next part is requested, unread bytes are skipped. */
   readonly stream: () => ReadableStream<Uint8Array>
-  /** All bytes of the part. */
+  /** Returns all bytes of the part. */
   readonly bytes: () => Promise<Uint8Array>
-  /** All bytes of the part, as UTF-8. It throws CallError 400 for other bytes, and 415 for a part that names another charset. */
+  /** All bytes as UTF-8 text. @throws CallError 400 for invalid bytes, 415 if the part states another charset */
   readonly text: () => Promise<string>
 }
 
@@ -35,7 +35,7 @@ type Found =
   | 'end of file'
 
 /**
- * Reads the parts of `multipart/form-data` one after the other. It reads no more of the body than is requested.
+ * Reads the parts of `multipart/form-data` one after the other. Reads only as much of the body as is requested.
  * @throws CallError 400 for a malformed form, 413 for too many or too large parts
  */
 export async function* formParts(
@@ -46,7 +46,7 @@ export async function* formParts(
   const reader = new PartReader(body, contentType, limits)
   try {
     for (let found = await reader.next(); found !== undefined; found = await reader.next()) {
-      // The handler may ask for the next part before it has read a file to its end.
+      // The handler may request the next part before it has read a file to its end.
       if (found === 'end of file' || 'chunk' in found) continue
       reader.endFile()
       yield toPart(found.info, found.field === undefined ? reader.file() : once(found.field))
@@ -62,7 +62,7 @@ interface FormOptions {
   readonly absentIfEmpty: (name: string) => boolean
 }
 
-/** Reads a form: fields as texts, files as `File`. @throws CallError as `formParts` does */
+/** Reads a form. Fields become strings, and files become `File` objects. @throws CallError as `formParts` does */
 export async function readForm(
   body: ByteStream,
   { contentType = '', multipart, absentIfEmpty }: FormOptions,
@@ -79,7 +79,7 @@ export async function readForm(
   return keywords
 }
 
-/** Feeds the parser with the body, and returns the fields and files. */
+/** Passes the body to the parser and returns the fields and files. */
 class PartReader {
   readonly #body: ByteStream
   readonly #found: Found[] = []
@@ -94,7 +94,7 @@ class PartReader {
     this.#body = body
     this.#parser = make({
       headers: { 'content-type': contentType },
-      // Treat fields as files too: the parser would keep an object for each chunk of a field, and a chunk may be one byte.
+      // Treat fields as files too. The parser would keep an object per chunk of a field, and a chunk may have one byte.
       isFile: () => true,
       maxParts: parts,
       onField: () => {},
@@ -102,7 +102,7 @@ class PartReader {
         const filename = dispositionOf(info, 'filename')
         if (filename === undefined) return this.#collectField(info, fieldBytes)
         let size = 0
-        // A browser sends a file without a name and without bytes where no file was chosen.
+        // If no file was chosen, a browser sends a file without a name and without bytes.
         let isHeld = filename === ''
         if (!isHeld) this.#found.push({ info, field: undefined })
         return (chunk) => {
@@ -123,14 +123,14 @@ class PartReader {
     })
   }
 
-  /** Undefined at the end of the form. Stops at a fault, because the parser would go on collecting a field. */
+  /** Returns `undefined` at the end of the form. Stops at a fault, because the parser would continue to collect a field. */
   async next(): Promise<Found | undefined> {
     while (this.#fault === undefined && this.#found.length === 0 && !this.#isRead) await this.#feed()
     if (this.#fault !== undefined) throw this.#fault
     return this.#found.shift()
   }
 
-  /** The bytes of the file that began last. They end when the next part is requested. */
+  /** Returns the bytes of the file that began last. The stream ends when the next part is requested. */
   file(): ByteStream {
     this.#files += 1
     const turn = this.#files
@@ -144,7 +144,7 @@ class PartReader {
     return { next, close: () => {} }
   }
 
-  /** Ends the stream of the last file, which a reader may still hold. */
+  /** Ends the stream of the last file, which a reader may still use. */
   endFile(): void {
     this.#files += 1
   }
@@ -165,7 +165,7 @@ class PartReader {
       if (bytes === undefined) this.#parser.end()
       else this.#parser.write(bytes)
     } catch (cause) {
-      // For example a file name that cannot be decoded.
+      // An example is a file name that cannot be decoded.
       this.#fault ??= malformed(cause)
     }
     if (bytes !== undefined) return
@@ -182,7 +182,7 @@ function toPart(info: PartInfo, stream: ByteStream): FormPart {
   }
   const name = dispositionOf(info, 'name')
   if (name === undefined) throw malformed()
-  // The parser replaces bytes of a header that are not UTF-8, so a name in another charset would pass for a text of this one.
+  // The parser replaces header bytes that are not UTF-8. Refuse them, because a name would be read with wrong characters.
   if (
     Object.values(info.headers)
       .flat()
@@ -199,7 +199,7 @@ function toPart(info: PartInfo, stream: ByteStream): FormPart {
   }
 }
 
-/** A part may name its charset, as a body may. @throws CallError 415 for another one than UTF-8 */
+/** Checks the charset of a part, which a part may state like a body. @throws CallError 415 if the charset is not UTF-8 */
 function requireUtf8({ headers }: PartInfo, bytes: Uint8Array): Uint8Array {
   const media = parseMediaType(String(headers['content-type'] ?? ''))
   if (media !== undefined && !isUtf8(media)) throw new CallError(415)
@@ -207,12 +207,12 @@ function requireUtf8({ headers }: PartInfo, bytes: Uint8Array): Uint8Array {
 }
 
 /**
- * A parameter of `Content-Disposition`, without the escapes of browsers (`%22`) and of other clients (`\"`). It is read from the
- * header, because the parser refuses names beyond Latin-1, which browsers send unencoded.
+ * Returns a parameter of `Content-Disposition`, without the escapes of browsers (`%22`) and of other clients (`\"`). The function
+ * reads the raw header, because the parser refuses unencoded names beyond Latin-1, which browsers send.
  */
 function dispositionOf({ headers, filename }: PartInfo, name: string): string | undefined {
   const header = String(headers['content-disposition'] ?? '')
-  // The flag `y` makes each match start where the last one ended. So a quoted name cannot hide another parameter, and the time
+  // With the flag `y`, each match starts where the last match ended. So a quoted name cannot hide another parameter, and the time
   // is linear.
   const parameter = /\s*;\s*([\w*-]+)=(?:"((?:[^"\\]|\\.)*)"|([^\s";]*))/y
   parameter.lastIndex = 'form-data'.length
@@ -221,7 +221,7 @@ function dispositionOf({ headers, filename }: PartInfo, name: string): string | 
     if (key.toLowerCase() !== name || !/^form-data/i.test(header)) continue
     return (quoted?.replaceAll(/\\(["\\])/g, '$1') ?? token).replaceAll(/%(?:0A|0D|22)/gi, decodeURIComponent)
   }
-  // A name may come in the encoded form only (`filename*`, RFC 8187), which the parser has decoded.
+  // A name may be present only in the encoded form (`filename*`, RFC 8187), which the parser has decoded.
   return name === 'filename' ? filename : undefined
 }
 

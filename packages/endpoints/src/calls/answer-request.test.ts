@@ -47,7 +47,7 @@ class Errors extends Controller {
   }
 }
 
-/** Translates errors of the classes below it. */
+/** Handles errors of the classes that derive from it. */
 class Translated extends Controller {
   GET(how: string) {
     throw how === 'stop' ? new CallStop(202) : new Error(how)
@@ -253,7 +253,7 @@ describe('options', () => {
       errorBody: ({ status, message }, request) => ({ status, title: message, instance: request.path }),
     })
     const body = '{"status":404,"title":"There is nothing at this URL","instance":"/x/y"}'
-    // The prefix of a mount would be part of the path.
+    // Ask without a mount, because its prefix would be part of the path.
     expect(await problems.ask({ path: '/x/y', withoutMount: true })).toEqual(jsonAnswer(404, body))
     await problems.close()
   })

@@ -25,7 +25,7 @@ import { parseTarget, type Target } from '../routing/target.ts'
 import { allowedVerbs, VERBS } from '../routing/verbs.ts'
 import { type Call, encodeCall, endpointOf, report } from './encode-call.ts'
 
-/** Answers a request. Never rejects: an error becomes an answer. */
+/** Answers a request. Never rejects, because errors become answers. */
 export async function answerRequest(core: Core, incoming: Incoming): Promise<Answer> {
   const response = new ResponseState()
   const { target, resolution, failure } = locate(core, incoming)
@@ -46,7 +46,7 @@ export async function answerRequest(core: Core, incoming: Incoming): Promise<Ans
 interface Location {
   readonly target: Target
   readonly resolution?: Resolution
-  /** Why the target cannot be read. */
+  /** The error if the target cannot be parsed. */
   readonly failure?: unknown
 }
 
@@ -84,7 +84,7 @@ function answerCall(call: Call, failure: unknown): Answer | Promise<Answer> {
   return answerOptions(call, allow)
 }
 
-/** In development, a 404 names the URL with more positionals: the author of `POST(body)` may have meant the body. */
+/** A hint for a 404 in development: the URL with more positionals. `POST(body)` may be meant to take the body. */
 function hintAt({ settings }: Core, longer: Route | undefined): string | undefined {
   if (longer === undefined || !settings.development) return undefined
   const { verb, binding } = longer
@@ -96,14 +96,14 @@ function answerOptions(call: Call, allow: readonly string[]): Answer | Promise<A
   return encodeCall(call, undefined)
 }
 
-/** The verbs that any URL takes. */
+/** Returns the verbs that at least one URL accepts. */
 function verbsOf({ endpoints }: RouteTable): readonly string[] {
   const taken = new Set<string>(endpoints.flatMap(({ routes }) => [...routes.keys()]))
   if (taken.has('ANY')) return VERBS
   return VERBS.filter((verb) => taken.has(verb) || verb === 'OPTIONS' || (verb === 'HEAD' && taken.has('GET')))
 }
 
-/** Turns a thrown value into an answer. Never rejects. */
+/** Converts a thrown value to an answer. Never rejects. */
 async function answerThrown(call: Call, thrown: unknown): Promise<Answer> {
   const { core, response } = call
   response.reset()
@@ -113,7 +113,7 @@ async function answerThrown(call: Call, thrown: unknown): Promise<Answer> {
     else if (isFault(answer.status) && !(thrown instanceof CallStop)) report(call, thrown)
     return answer
   } catch (error) {
-    // `onError` threw, or returned a value that cannot be sent. Answer with a new response.
+    // `onError` threw an error or returned a value that cannot be sent. Answer with a new response.
     report(call, error)
     const afresh = { ...call, response: new ResponseState() }
     return encodeError(afresh, toCallError(error, core.settings), errorEnvelope)
@@ -136,7 +136,7 @@ async function answerError(call: Call, thrown: unknown): Promise<Answer> {
   return encodeError(call, error, () => errorBody(error, request, core.settings))
 }
 
-/** Asks `onError` of the controller and, if it returned an error, `onError` of the application. */
+/** Calls `onError` of the controller. If it returns an error, calls `onError` of the application. */
 async function answerTo(call: Call, thrown: unknown): Promise<unknown> {
   const { onError } = call.core.settings
   const value = (await controllerOf(call)?.onError(thrown)) ?? thrown
@@ -150,7 +150,7 @@ function encodeError(call: Call, error: CallError, toBody: (error: CallError) =>
   return encodeCall(call, toBody(error))
 }
 
-/** The controller of the call. It is created now if the error came first. */
+/** Returns the controller of the call. Creates it if the error occurred before. */
 function controllerOf(call: Call): Controller | undefined {
   if (call.controller !== undefined) return call.controller
   const controller = endpointOf(call.resolution)?.controller
@@ -162,9 +162,9 @@ function setHeaders({ response }: Call, headers: Readonly<Record<string, string>
 }
 
 /**
- * Runs the guards, binds the arguments and calls the handler (reference: Order of work). Guards run first, so
- * a refused client costs no parsing and learns nothing about validation.
- * @throws Forbidden when a guard refuses, CallError for an unknown version, and what guards, binding and handler throw
+ * Runs the guards, binds the arguments and calls the handler (reference: Order of work). Guards run first, so a refused client
+ * causes no parsing and gets no information about validation.
+ * @throws Forbidden if a guard refuses, CallError for an unknown version, and all errors of guards, binding and handler
  */
 async function callHandler(call: Call, found: Found): Promise<Answer> {
   const { request, response } = call
@@ -176,7 +176,7 @@ async function callHandler(call: Call, found: Found): Promise<Answer> {
   if (route.guards.bound.length > 0) await runGuards(route.guards.bound, { request, response, args })
   const controller = new route.controller(request, response)
   call.controller = controller
-  // Look at the instance and not at its class: a hook may be a field, and a hook that guards must never be skipped.
+  // Check the instance instead of its class. A hook may be a field, and a hook that protects a handler must never be skipped.
   if (controller.before !== Controller.prototype.before) await controller.before()
   let value = route.method.call(controller, ...args)
   if (isThenable(value)) value = await value
@@ -197,15 +197,15 @@ function checkVersion({ request }: Call, versions: readonly string[]): void {
   if (version !== '' && !versions.includes(version)) throw new CallError(406)
 }
 
-/** Whether the return value of a handler is the answer that it declares. */
+/** Returns whether the return value of a handler is the answer that the handler declares. */
 function sendsReturned({ response, incoming }: Call, value: unknown): boolean {
-  // A handler that sets a status and returns nothing answers something else, for example 304.
+  // A handler that sets a status and returns nothing sends another answer, for example 304.
   if (value === undefined && response.status !== undefined) return false
-  // What a handler returns is not sent after it has answered through the response of the server.
+  // If the handler has already answered through the server's own response, its return value is not sent.
   return !incoming.isAnswered()
 }
 
-/** In development, a handler that breaks its own declaration fails, so that the document stays correct. */
+/** Throws in development if a handler returns a value that it does not declare, so that the OpenAPI document stays correct. */
 async function checkReturned({ returns, className, handler }: Route, value: unknown): Promise<void> {
   if (returns === undefined || isWebResponse(value) || isStreamed(value)) return
   const { error } = await returns.safeParseAsync(value instanceof RawJson ? JSON.parse(value.text) : value)
@@ -214,7 +214,7 @@ async function checkReturned({ returns, className, handler }: Route, value: unkn
   throw new TypeError(`${className}.${handler} returned what it does not declare: ${faults.join('; ')}`)
 }
 
-/** A stream cannot be checked before it is sent. */
+/** Returns whether a value is a stream. A stream cannot be checked before it is sent. */
 function isStreamed(value: unknown): boolean {
   return typeof value === 'object' && value !== null && Symbol.asyncIterator in value
 }
@@ -223,7 +223,7 @@ function isThenable(value: unknown): value is PromiseLike<unknown> {
   return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function'
 }
 
-/** Makes the arguments of the handler from path, query and body. @throws CallError */
+/** Creates the arguments of the handler from path, query and body. @throws CallError if the query or the body is invalid */
 function bindCall(call: Call, { route, positionals }: Found): Arguments | Promise<Arguments> {
   const query = call.target.query === '' ? noKeywords : call.request.query
   const reading = readBody(call, route)
@@ -234,7 +234,7 @@ function bindCall(call: Call, { route, positionals }: Found): Arguments | Promis
   })
 }
 
-/** Undefined when no body is read. Bodies of GET and HEAD have no meaning. */
+/** Returns `undefined` if no body is read. Bodies of GET and HEAD have no meaning. */
 function readBody(
   { incoming, core }: Call,
   { binding, bodyBytesMax, multipart, absentIfEmpty }: Route,
@@ -253,7 +253,7 @@ function readBody(
   })
 }
 
-/** The body wins over the query, key by key. */
+/** Merges the keywords of query and body. The body takes precedence. */
 function merge(query: Readonly<Keywords>, body: Keywords | undefined): Readonly<Keywords> {
   if (body === undefined) return query
   const keywords: Keywords = Object.assign(emptyKeywords(), query, body)

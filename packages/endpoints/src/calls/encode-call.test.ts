@@ -19,7 +19,7 @@ const coded = new Map<string, Buffer>([
   ['rot13', Buffer.from(TEXT)],
 ])
 
-/** Answers with the coding in the path. */
+/** A server that answers with the content coding in the path. */
 const upstream = createServer(({ url = '' }, response) => {
   const coding = decodeURIComponent(url.slice(1))
   const body = coded.get(coding) ?? Buffer.of()
@@ -42,7 +42,7 @@ class Gateway extends Controller {
   }
 }
 
-/** A cursor of a database, which is no iterator itself, and does its work when it is first read. */
+/** A database cursor that is iterable but not an iterator. It does its work when it is first read. */
 class Cursor {
   readonly #begin: () => void
 
@@ -62,7 +62,7 @@ class Cursor {
   }
 }
 
-/** Sets the answer before its first value. */
+/** Sets headers of the answer before it yields its first value. */
 class Begun extends Controller {
   async *GET() {
     this.#set()

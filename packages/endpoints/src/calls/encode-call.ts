@@ -11,8 +11,8 @@ import type { Endpoint, Route } from '../routing/table.ts'
 import type { Target } from '../routing/target.ts'
 
 /**
- * Turns a value into an answer. `route` is left out for the answer to an error.
- * @throws TypeError for a function, a symbol, a circular object or a header that cannot be sent, RangeError for such a status
+ * Converts a value to an answer. `route` is absent for the answer to an error. @throws TypeError for a function, a symbol, a
+ * circular object or a header that cannot be sent, RangeError for a status that cannot be sent
  */
 export function encodeCall(call: Call, value: unknown, route?: Route): Answer | Promise<Answer> {
   if (isWebResponse(value)) {
@@ -25,7 +25,7 @@ export function encodeCall(call: Call, value: unknown, route?: Route): Answer | 
   return begin(iterator, call.incoming.signal()).then((begun) => encodeBegun(call, begun, route))
 }
 
-/** Encodes a value. What its generator sets before its first `yield` is set by now. */
+/** Encodes a value. If a generator produced the value, it has already run to its first `yield` and has set its headers. */
 function encodeBegun(call: Call, value: unknown, route: Route | undefined): Answer | Promise<Answer> {
   const { response, core } = call
   const status = response.status ?? route?.status ?? (value === undefined ? 204 : 200)
@@ -43,7 +43,7 @@ function isIterator(value: unknown): value is IterableIterator<unknown> {
   return 'next' in value && typeof value.next === 'function' && Symbol.iterator in value
 }
 
-/** Runs an iterator up to its first value. The iterator that it returns begins with that value. */
+/** Runs an iterator up to its first value. Returns an iterator that begins with this value. */
 async function begin(iterator: AsyncIterator<unknown>, signal: AbortSignal): Promise<AsyncIterableIterator<unknown>> {
   const leave = (): void => void new Promise((resolve) => resolve(iterator.return?.())).catch(() => {})
   if (signal.aborted) leave()
@@ -55,7 +55,7 @@ async function begin(iterator: AsyncIterator<unknown>, signal: AbortSignal): Pro
   }
 }
 
-/** An iterator whose first value has been read. */
+/** An iterator whose first value has already been read. */
 class BegunIterator implements AsyncIterableIterator<unknown> {
   readonly #iterator: AsyncIterator<unknown>
   #first: IteratorResult<unknown> | undefined
@@ -88,18 +88,18 @@ function buildEncoded(call: Call, status: number, encoded: Encoded): Answer | Pr
   const isHead = call.incoming.method === 'HEAD'
   if (!isStream(body)) return isHead ? { ...answer, body: undefined } : answer
   const signal = call.incoming.signal()
-  // Until the first bytes come, the source is closed here when the client leaves. Afterwards the interface closes it.
+  // Until the first bytes arrive, this function closes the source if the client disconnects. Afterwards the interface closes it.
   if (signal.aborted) body.close()
   else signal.addEventListener('abort', body.close, { once: true })
   return readFirstBytes(exactly(body)).then((begun) => {
     if (!isHead) return { ...answer, body: reportFailures(call, begun) }
-    // HEAD has the status that GET would have, so its stream begins. An error would have been the answer.
+    // HEAD has the same status as GET, so its stream must begin. An error would have been the answer.
     begun.close()
     return { ...answer, body: undefined }
   })
 }
 
-/** Takes a web `Response` as the answer. Its headers win over the headers of the controller. */
+/** Uses a web `Response` as the answer. Its headers replace the headers of the controller. */
 function copyFetched({ response }: Call, fetched: Response) {
   const { status, headers, body } = fetched
   const announced = headers.get('content-length') ?? ''
@@ -112,12 +112,12 @@ function copyFetched({ response }: Call, fetched: Response) {
   return { status, body: body === null ? undefined : fromWebStream(body, length) }
 }
 
-/** Headers of the connection over which a response was fetched. They say nothing about the client's connection. */
+/** Headers of the connection over which the response was fetched. They do not apply to the client's connection. */
 const ofConnection = new Set(['connection', 'keep-alive', 'proxy-connection', 'te', 'transfer-encoding', 'upgrade'])
 
 /**
- * Whether `fetch` has decoded the body of a `Response`, whose headers still describe the encoded body. A response that the
- * application made has no URL, and its headers describe its bytes.
+ * Returns whether `fetch` has decoded the body of a `Response`. The headers then still describe the encoded body. A response that
+ * the application created has no URL, and its headers describe its bytes.
  */
 function isDecoded({ url, headers }: Response): boolean {
   const codings = headers.get('content-encoding')
@@ -125,21 +125,21 @@ function isDecoded({ url, headers }: Response): boolean {
   return codings.split(',').every((coding) => isDecodedByFetch(coding.trim().toLowerCase()))
 }
 
-/** `fetch` leaves a body with any other coding as it was sent. */
+/** Returns whether `fetch` decodes a content coding. It leaves a body with any other coding unchanged. */
 function isDecodedByFetch(coding: string): boolean {
   if (coding !== 'zstd') return /^(?:x-gzip|gzip|deflate|br)$/.test(coding)
-  // The fetch of Node.js before 24 knows no zstd.
+  // The `fetch` of Node.js before version 24 does not decode zstd.
   const version = typeof process === 'undefined' ? undefined : process.versions?.undici
   return version === undefined || Number.parseInt(version, 10) >= 7
 }
 
-/** Logs an error after the answer has begun. The interface then breaks the connection. */
+/** Logs an error that occurs after the answer has begun. The interface then closes the connection. */
 function reportFailures(call: Call, stream: ByteStream): ByteStream {
   const next = async (): Promise<Uint8Array | undefined> => {
     try {
       return await stream.next()
     } catch (error) {
-      // After the client has left, an error of the source is not worth a log line.
+      // After the client has disconnected, do not log an error of the source.
       if (!call.incoming.signal().aborted) report(call, error)
       throw error
     }
@@ -158,12 +158,12 @@ export interface Call {
   controller: Controller | undefined
 }
 
-/** The endpoint of the path, also when it does not take the verb; undefined when the path leads to none. */
+/** The endpoint of the path, even if the endpoint does not accept the verb. Returns `undefined` if the path has no endpoint. */
 export function endpointOf(resolution: Resolution | undefined): Endpoint | undefined {
   return resolution !== undefined && 'endpoint' in resolution ? resolution.endpoint : undefined
 }
 
-/** Logs a defect or an outage: by the option `onFault`, else by the server of the request, else by the application. */
+/** Logs a defect or an outage with `onFault`, otherwise with the log of the server or of the application. */
 export function report({ core, incoming, request }: Call, error: unknown): void {
   if (incoming.signal().aborted && isCutOff(error)) return
   const { onFault } = core.settings
@@ -173,7 +173,7 @@ export function report({ core, incoming, request }: Call, error: unknown): void 
   core.listeners.emit('error', error, request)
 }
 
-/** Whether an error only says that something was aborted. After the client has left, that is not worth a log line. */
+/** Whether an error only reports that the work was aborted. After the client has disconnected, such an error is not logged. */
 function isCutOff(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   return error.name === 'AbortError' || ('code' in error && error.code === 'ERR_STREAM_PREMATURE_CLOSE')

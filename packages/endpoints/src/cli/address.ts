@@ -1,6 +1,6 @@
 export interface Address {
   readonly host: string
-  /** 0 for a free port. */
+  /** 0 selects a free port. */
   readonly port: number
 }
 
@@ -8,7 +8,7 @@ const HOST = '127.0.0.1'
 const PORT = 8_000
 const PORT_MAX = 65_535
 
-/** Reads `host:port`, `host`, `:port`, `port` or `[v6]:port`. Undefined for any other text. */
+/** Parses `host:port`, `host`, `:port`, `port` or `[v6]:port`. Returns `undefined` for any other text. */
 export function parseAddress(text: string): Address | undefined {
   const [, v6, name, port] = /^(?:\[([0-9a-fA-F:.]+)\]|([^[\]:\s]*))(?::(\d{1,5}))?$/.exec(text) ?? []
   if (v6 === undefined && name === undefined) return undefined

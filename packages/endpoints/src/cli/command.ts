@@ -8,11 +8,11 @@ export type Command =
   | ({ readonly run: 'serve' | 'routes' } & ServeOptions)
   | ({ readonly run: 'openapi'; readonly file: string | undefined } & ServeOptions)
 
-/** The controllers or the application that `endpoints` serves, and the address that it listens at. */
+/** The controllers or the application that `endpoints` serves, and its address. */
 export interface ServeOptions {
   readonly prefixes: readonly string[]
   readonly dir: string
-  /** `module:export`, in place of prefixes. */
+  /** `module:export`, as an alternative to prefixes. */
   readonly app: string | undefined
   readonly form: 'node' | 'fetch'
   readonly address: Address
@@ -20,7 +20,6 @@ export interface ServeOptions {
   readonly quiet: boolean
 }
 
-/** A wrong command line. */
 export class UsageError extends Error {}
 
 export const usage = `Usage: endpoints [options]
@@ -46,9 +45,9 @@ build-map writes a module that imports every controller of FOLDER, for runtimes 
 Environment: ENDPOINTS_PREFIX, ENDPOINTS_PREFIX_1, …, ENDPOINTS_HOST; options win.`
 
 /**
- * Reads a command line.
- * @param readHost the host of the environment, after the file that `--config` names has been read into it
- * @throws UsageError for wrong words, and the error of `readHost`
+ * Parses a command line.
+ * @param readHost reads the file of `--config` into the environment and returns the host of the environment
+ * @throws UsageError for invalid arguments, and the errors of `readHost`
  */
 export function parseCommand(
   args: readonly string[],
@@ -77,7 +76,7 @@ export function parseCommand(
   return { run: values.routes ? 'routes' : 'serve', ...options }
 }
 
-/** The options of the program, as `parseArgs` takes them. */
+/** The options of the program in the format of `parseArgs`. */
 const OPTIONS = {
   prefix: { type: 'string', short: 'P', multiple: true },
   'controller-prefix': { type: 'string', multiple: true },
@@ -97,7 +96,7 @@ const OPTIONS = {
 function parse(args: readonly string[]) {
   try {
     return parseArgs({
-      // The only option whose value may be left out.
+      // `--openapi` is the only option whose value may be omitted.
       args: args.map((arg, i) => (arg === '--openapi' && /^$|^-/.test(args[i + 1] ?? '') ? '--openapi=' : arg)),
       allowPositionals: true,
       options: OPTIONS,
@@ -111,7 +110,7 @@ function parse(args: readonly string[]) {
   }
 }
 
-/** A hint: the word that a misspelt one may mean, or where to look. */
+/** Returns a hint: the known word that is most similar to a misspelled word, or where to look. */
 function suggest(word: string, known: readonly string[]): string {
   const meant = closestMatch(word, known, { maxDistance: Math.floor(word.length / 3) })
   return meant === undefined ? 'see endpoints --help' : `did you mean ${meant}?`

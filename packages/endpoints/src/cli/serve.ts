@@ -14,12 +14,12 @@ import type { ServeOptions } from './command.ts'
 const DRAIN_MS = 30_000
 const IDLE_CHECK_MS = 100
 
-/** A fetch server: it answers a Request with a Response, as Workers, Deno and Bun call it. */
+/** A function that answers a `Request` with a `Response`, as Workers, Deno and Bun call it. */
 export type FetchHandler = (request: Request, ...extra: readonly unknown[]) => Response | Promise<Response>
 
 /**
  * Serves until a signal ends the process.
- * @throws Error when the module of `--app` has no such export, and what loading the controllers throws
+ * @throws Error if the module of `--app` has no such export, and errors of loading the controllers
  */
 export async function serve(options: ServeOptions): Promise<void> {
   const served = await loadServed(options)
@@ -41,7 +41,7 @@ async function loadApplication(options: ServeOptions): Promise<Application> {
   throw new Error('--app does not name an Application')
 }
 
-/** Prints every URL. @throws Error when `--app` names no Application, and what loading the controllers throws */
+/** Prints every URL. @throws Error if `--app` names no Application, and errors of loading the controllers */
 export async function printRoutes(options: ServeOptions): Promise<void> {
   const app = await loadApplication(options)
   const rows = app
@@ -51,7 +51,7 @@ export async function printRoutes(options: ServeOptions): Promise<void> {
   for (const row of rows) console.log(row.map((cell, i) => cell.padEnd(widths[i] ?? 0)).join('  '))
 }
 
-/** The pattern, with `?` for an optional positional and `*` for the rest: `/files/{name?}`, `/files/{parts*}`. */
+/** Formats a pattern with `?` for an optional positional and `*` for the rest: `/files/{name?}`, `/files/{parts*}`. */
 function formatPattern({ pattern, required, rest }: ListedRoute): string {
   const places = pattern.match(/\{/g)?.length ?? 0
   let place = 0
@@ -64,7 +64,7 @@ function formatPattern({ pattern, required, rest }: ListedRoute): string {
 
 /**
  * Writes the OpenAPI document to a file, or prints it.
- * @throws Error when `--app` names no Application, and what loading the controllers throws
+ * @throws Error if `--app` names no Application, and errors of loading the controllers
  */
 export async function writeDocument(options: ServeOptions, file: string | undefined): Promise<void> {
   const app = await loadApplication(options)
@@ -73,14 +73,14 @@ export async function writeDocument(options: ServeOptions, file: string | undefi
   else writeFileSync(file, text)
 }
 
-/** Listens, and resolves with the real address. @throws Error for example when the port is in use */
+/** Listens, and resolves to the server and its URL. @throws Error for example if the port is in use */
 async function listen(listener: RequestListener, { host, port }: Address): Promise<[Server, string]> {
   const server = createServer(listener)
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
     server.listen(port, host, resolve)
   })
-  // When a process has too many open files, each refused connection is an error, which would end the process.
+  // With too many open files, each refused connection emits an error, which would otherwise end the process.
   server.on('error', (error) => console.error('a connection cannot be accepted', error))
   const address = server.address()
   const real = typeof address === 'object' && address !== null ? address.port : port
@@ -97,7 +97,7 @@ export function fetchListener(handler: FetchHandler): RequestListener {
     try {
       web = toRequest(incoming)
     } catch {
-      // A web Request takes neither a target that is not a URL, such as `*`, nor the verbs CONNECT, TRACE and TRACK.
+      // A web `Request` cannot represent a target that is not a URL, such as `*`, or the verbs CONNECT, TRACE and TRACK.
       return fail(400)
     }
     const answer = async (): Promise<void> => {
@@ -119,13 +119,13 @@ function toRequest(incoming: NodeIncoming): Request {
   return new Request(url, { method, headers: incoming.headers(), signal: incoming.signal(), body, duplex: 'half' })
 }
 
-/** A listener that prints a line for each answer: method, path without query, status and time. */
+/** Returns a listener that prints a line for each answer: method, path without query, status and time. */
 function logged(listener: RequestListener): RequestListener {
   return (request, response) => {
     const startMs = performance.now()
     response.once('close', () => {
       const status = response.writableFinished ? response.statusCode : 'cut off'
-      // A query may hold secrets, and a path may hold control sequences of terminals.
+      // A query may contain secrets, and a path may contain terminal control sequences.
       const path = request.url?.split('?', 1)[0]?.replaceAll(/[^\x21-\x7e]/g, '?')
       console.log(`${request.method} ${path} ${status} ${Math.round(performance.now() - startMs)} ms`)
     })
@@ -133,10 +133,10 @@ function logged(listener: RequestListener): RequestListener {
   }
 }
 
-/** Accepts no more connections, closes idle ones, and waits at most 30 s for open requests. */
+/** Stops accepting connections, closes idle connections, and waits at most 30 s for open requests. */
 async function drain(server: Server): Promise<void> {
   const closed = new Promise((resolve) => server.close(resolve))
-  // A connection becomes idle when its request ends. The interval closes it soon after.
+  // A connection becomes idle when its request ends. The interval closes it shortly afterwards.
   const timer = setInterval(() => server.closeIdleConnections(), IDLE_CHECK_MS)
   const deadline = setTimeout(() => server.closeAllConnections(), DRAIN_MS)
   server.closeIdleConnections()
@@ -145,10 +145,9 @@ async function drain(server: Server): Promise<void> {
   clearTimeout(deadline)
 }
 
-/** An application that the program can serve. */
 type Served = Application | FetchHandler
 
-/** The application of the prefixes, or the one that `--app` names. @throws Error when it does not exist */
+/** Loads the application of the prefixes, or the application that `--app` names. @throws Error if it does not exist */
 async function loadServed({ app, prefixes, dir, watch, quiet }: ServeOptions): Promise<Served> {
   if (app !== undefined) return importServed(app, resolve(dir))
   const log = {

@@ -15,72 +15,71 @@ export type ModuleMap = Readonly<Record<string, object | (() => Promise<object>)
 
 /**
  * The options of an application. All of them have a default (reference: Application options). A name ends in the unit of its
- * value. `bodyLimit` is called as in Fastify, whose users know that it is in bytes.
+ * value. The exception is `bodyLimit`, which has the same name and unit (bytes) as in Fastify.
  */
 export interface ApplicationOptions<Context = unknown> {
-  /** Folder or file of the controllers, or several. */
+  /** One or more folders or files of controllers. */
   readonly controllerPrefix?: string | URL | readonly (string | URL)[]
   /** The folder of relative prefixes. Default: the working directory. */
   readonly dir?: string
-  /** A module map. Its modules come before the modules of the prefixes. */
+  /** A module map. Its modules take precedence over the modules of the prefixes. */
   readonly modules?: ModuleMap
-  /** The dependencies of controllers, such as a database or a clock, as `this.application.context`. */
+  /** The dependencies of controllers, such as a database or a clock. Controllers read them as `this.application.context`. */
   readonly context?: Context
-  /** Guards of every handler. */
+  /** The guards of every handler. */
   readonly use?: readonly Guard[]
   readonly cors?: boolean | CorsOptions
-  /** Largest body in bytes. Default: 1 MiB. */
+  /** The largest body in bytes. Default: 1 MiB. */
   readonly bodyLimit?: number
-  /** Limits of forms, within `bodyLimit`. Default: 100 parts, 10 MiB a file, 1 MiB a field. */
+  /** The limits of forms, within `bodyLimit`. Default: 100 parts, 10 MiB per file, 1 MiB per field. */
   readonly multipart?: Partial<MultipartLimits>
-  /** Whether an empty value of a query or form, as in `a=`, counts as absent. Default: false. */
+  /** Whether an empty value of a query or form, as in `a=`, counts as absent. Default: `false`. */
   readonly emptyAsAbsent?: boolean
   /**
-   * A client of `app.listener` that takes no byte of an answer for so many milliseconds is cut off; 0 for never. Default: 30 s.
-   * Fastify and fetch servers have limits of their own.
+   * The time in milliseconds after which `app.listener` disconnects a client that reads no byte of an answer. 0 disables the
+   * limit. Default: 30 s. Fastify and fetch servers have their own limits.
    */
   readonly writeTimeoutMs?: number
-  /** How many trusted proxies stand in front of the server; `true` for one. */
+  /** The number of trusted proxies in front of the server. `true` means one. */
   readonly trustProxy?: boolean | number
-  /** Default: `X-Request-Id`. */
+  /** The name of the header for request ids. Default: `X-Request-Id`. */
   readonly requestIdHeader?: string
-  /** Receives a thrown value when the controller did not answer it, and returns the value to send. */
+  /** Receives a thrown value that the controller did not handle, and returns the value to send. */
   readonly onError?: (error: unknown, request: EndpointRequest) => unknown
-  /** Replaces the body of errors. */
+  /** Returns the body of an error, instead of the default body. */
   readonly errorBody?: (error: CallError, request: EndpointRequest) => unknown
-  /** The schema of the bodies of `errorBody`, for the OpenAPI document. */
+  /** The schema of the bodies from `errorBody`, for the OpenAPI document. */
   readonly errorSchema?: ZodType
-  /** Shows messages and stacks of unexpected errors; refused in production. */
+  /** Whether answers contain messages and stacks of unexpected errors. Refused in production. */
   readonly exposeErrors?: boolean
-  /** Replaces the built-in JSON. */
+  /** Replaces the built-in JSON codec. */
   readonly json?: Partial<JsonCodec>
-  /** Every warning of the start is a failure. */
+  /** Whether each warning at the start is an error. */
   readonly strict?: boolean
-  /** Reads `/che_baz` and `/CHE-BAZ` as `/che-baz`. */
+  /** Whether `/che_baz` and `/CHE-BAZ` are accepted as `/che-baz`. */
   readonly looseNames?: boolean
-  /** Accepts `%2F` and `\` inside a positional. */
+  /** Whether `%2F` and `\` are allowed inside a positional. */
   readonly allowEncodedSlash?: boolean
-  /** `false` requires every handler to be declared with `accepts`. */
+  /** If `false`, every handler must be declared with `accepts`. */
   readonly signatures?: boolean
-  /** Reloads the controllers when they change; refused in production. */
+  /** Whether to reload the controllers when their files change. Refused in production. */
   readonly watch?: boolean
-  /** Title and version of the OpenAPI document. Default: the name and version of the nearest package.json. */
+  /** The title and version in the OpenAPI document. Default: the name and version of the nearest `package.json`. */
   readonly info?: DocumentInfo
-  /** The servers of the OpenAPI document, below which its paths begin. Default: the prefixes in Fastify, else the root. */
+  /** The servers in the OpenAPI document. Default: the prefixes in Fastify, otherwise the root. */
   readonly servers?: readonly DocumentServer[]
-  /** Takes warnings and unexpected errors. Default: the console. */
+  /** Receives warnings and unexpected errors. Default: the console. */
   readonly log?: Log
-  /** Takes the defects and outages of requests, in place of every log. */
+  /** Receives the defects and outages of requests instead of all logs. */
   readonly onFault?: (error: unknown, request: EndpointRequest) => void
 }
 
-/** Default of `writeTimeoutMs`. */
 export const WRITE_TIMEOUT_MS = 30_000
 const MIB = 1024 * 1024
 const BODY_BYTES_MAX = MIB
 const MULTIPART: MultipartLimits = { parts: 100, fileBytes: 10 * MIB, fieldBytes: MIB }
 
-/** Checks and completes the options. @throws Error for invalid options, and for options that contradict each other */
+/** Checks the options and sets defaults. @throws Error if options are invalid or contradict each other */
 export function readOptions(options: ApplicationOptions): Settings {
   const production = isProduction()
   for (const name of ['exposeErrors', 'watch'] as const) {

@@ -9,7 +9,7 @@ import type { EndpointRequest } from '../request/endpoint-request.ts'
 
 export interface Settings {
   readonly strict: boolean
-  /** Turns a part of a path into its URL name; undefined when only URL names are accepted. */
+  /** Converts a part of a path to its URL name. `undefined` if only URL names are accepted. */
   readonly canonicalPart: ((part: string) => string) | undefined
   readonly allowEncodedSlash: boolean
   readonly signatures: boolean
@@ -17,19 +17,19 @@ export interface Settings {
   readonly multipart: MultipartLimits
   /** Whether an empty value of a query or form counts as absent. */
   readonly emptyAsAbsent: boolean
-  /** How long a client may take no byte of an answer; 0 for no limit. */
+  /** The time in milliseconds for which a client may read no byte of an answer. 0 means no limit. */
   readonly writeTimeoutMs: number
   readonly use: readonly Guard[]
   readonly cors: CorsPolicy | undefined
-  /** How many trusted proxies stand in front of the server. */
+  /** The number of trusted proxies in front of the server. */
   readonly trustedProxies: number
-  /** Lower-case. */
+  /** The header name in lower case. */
   readonly requestIdHeader: string
   readonly exposeErrors: boolean
-  /** In development, values are compared with `returns`, and a 404 names a similar URL. */
+  /** In development, return values are compared with `returns`, and a 404 names a similar URL. */
   readonly development: boolean
   readonly json: JsonCodec
-  /** The schema of the bodies of `errorBody`, for the OpenAPI document. */
+  /** The schema of the bodies from `errorBody`, for the OpenAPI document. */
   readonly errorSchema: ZodType | undefined
   readonly onError: ((error: unknown, request: EndpointRequest) => unknown) | undefined
   readonly onFault: ((error: unknown, request: EndpointRequest) => void) | undefined
@@ -37,8 +37,8 @@ export interface Settings {
 }
 
 /**
- * Checks a limit of the application. NaN would be no limit at all, because no number is larger.
- * @throws RangeError for a value that is not a number of at least `min`
+ * Checks a limit of the application. `NaN` is refused, because no number is larger than `NaN` and it would never limit anything.
+ * @throws RangeError unless the value is a number of at least `min`
  */
 export function checkLimit(name: string, value: number, min = 0): number {
   if (!(value >= min)) throw new RangeError(`${name} must be a number of at least ${min}, not ${value}`)
@@ -47,7 +47,7 @@ export function checkLimit(name: string, value: number, min = 0): number {
 
 /**
  * Completes the limits of a form with the limits of `otherwise`.
- * @throws RangeError for a value that is not a number, Error for an unknown name
+ * @throws RangeError if a value is not a number, Error if a name is unknown
  */
 export function multipartLimits(given: Partial<MultipartLimits> = {}, otherwise: MultipartLimits): MultipartLimits {
   for (const [name, value] of Object.entries(given)) {
@@ -57,14 +57,12 @@ export function multipartLimits(given: Partial<MultipartLimits> = {}, otherwise:
   return { ...otherwise, ...given }
 }
 
-/**
- * Whether `NODE_ENV` says production. A runtime without an environment counts as production, where nothing may show internals.
- */
+/** Whether `NODE_ENV` is `production`. A runtime without environment variables counts as production and exposes no internals. */
 export function isProduction(): boolean {
   return globalThis.process?.env === undefined || variable('NODE_ENV') === 'production'
 }
 
-/** `ENDPOINTS_PREFIX`, split like `PATH`, then `ENDPOINTS_PREFIX_1`, `_2`, … up to the first gap. */
+/** Prefixes of `ENDPOINTS_PREFIX`, split like `PATH`, then `ENDPOINTS_PREFIX_1`, `_2`, …, up to the first gap. */
 export function prefixesFromEnvironment(delimiter: typeof pathDelimiter): readonly string[] {
   const prefixes = (variable('ENDPOINTS_PREFIX') ?? '').split(delimiter)
   for (let n = 1, next = variable('ENDPOINTS_PREFIX_1'); next; n += 1, next = variable(`ENDPOINTS_PREFIX_${n}`)) {
@@ -73,12 +71,12 @@ export function prefixesFromEnvironment(delimiter: typeof pathDelimiter): readon
   return prefixes.filter((prefix) => prefix !== '')
 }
 
-/** The clock of the machine, in milliseconds since 1970. */
+/** Returns the system time in milliseconds since 1970. */
 export function systemClock(): number {
   return Date.now()
 }
 
-/** Undefined also when the runtime has no environment. */
+/** Returns `undefined` if the variable is not set or the runtime has no environment variables. */
 function variable(name: string): string | undefined {
   return globalThis.process?.env?.[name]
 }

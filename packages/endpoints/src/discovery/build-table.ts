@@ -30,18 +30,18 @@ import {
 } from './read-controller.ts'
 import { classUrlName } from './url-name.ts'
 
-/** A module of controllers after its import, before its classes are read. */
+/** An imported module of controllers. Its classes have not been read yet. */
 export interface LoadedModule {
-  /** URL names from the root; empty for the root itself. */
+  /** The URL names from the root. The list is empty for the root itself. */
   readonly path: readonly string[]
-  /** The file, or the key of the module map, for messages. */
+  /** The file or the key in the module map, for messages. */
   readonly source: string
   readonly exports: Readonly<Record<string, unknown>>
 }
 
 /**
- * Builds the table of all modules. The modules of an earlier prefix come first.
- * @throws Error that names the module when two of its exports claim one URL, or when a handler cannot be called from a URL
+ * Builds the table of all modules. Modules of earlier prefixes have priority.
+ * @throws Error that names the module if two of its exports have the same URL, or if a handler cannot be called from a URL
  */
 export function buildTable(modules: readonly LoadedModule[], settings: Settings): RouteTable {
   const root = createModule()
@@ -49,7 +49,7 @@ export function buildTable(modules: readonly LoadedModule[], settings: Settings)
   for (const module of modules) addModule(root, module, { settings, warnings })
   warnings.push(...dropUnreachable(root))
   const endpoints = endpointsOf(root)
-  // This also happens when a program has two copies of the package, each with its own Controller.
+  // This also happens if a program has two copies of the package, because each copy has its own `Controller` class.
   if (endpoints.length === 0)
     warnings.push('no module exports a class that derives from the Controller of this package')
   if (settings.strict && warnings.length > 0) throw new Error(warnings.join('\n'))
@@ -62,7 +62,7 @@ interface Building {
 }
 
 interface BuildingPlace extends Omit<ClassPlace, 'controller' | 'guards'> {
-  /** The classes that it is nested in, with their base classes. Their guards run before its own. */
+  /** The classes that contain this class, with their base classes. Their guards run before the guards of this class. */
   readonly outer: ReadonlySet<object>
 }
 
@@ -96,7 +96,7 @@ function addModule(root: GrowingModule, module: LoadedModule, building: Building
   }
 }
 
-/** Adds a class under its URL name, if it is a controller or holds controllers. */
+/** Adds a class under its URL name if the class is a controller or contains controllers. */
 function addClass(
   classes: Map<string, GrowingClass>,
   value: object,
@@ -119,7 +119,7 @@ function parseClassName({ source, className }: Pick<ClassPlace, 'source' | 'clas
   }
 }
 
-/** Two classes with one URL are an error within a module. Of two prefixes, the earlier one wins. */
+/** Two classes of a module with the same URL are an error. If two prefixes have such classes, the earlier one answers. */
 function refuseTwin(first: GrowingClass, second: GrowingClass, { warnings }: Building): void {
   const both = `${first.className} of ${first.source} and ${second.className} of ${second.source}`
   if (first.source === second.source) throw new Error(`${both} have one URL name`)
@@ -160,7 +160,7 @@ function corsOf(controller: ControllerClass, settings: Settings) {
   return controller.cors === undefined ? settings.cors : corsPolicy(controller.cors)
 }
 
-/** The routes of a class, by suffix and verb. */
+/** Returns the routes of a class, by suffix and verb. */
 function buildRoutes(place: ClassPlace, { settings, warnings }: Building): Map<string | undefined, EndpointRoutes> {
   const { controller, source, className } = place
   const handlers = handlersOf(controller)
@@ -182,7 +182,7 @@ function buildRoutes(place: ClassPlace, { settings, warnings }: Building): Map<s
   return routes
 }
 
-/** Returns a warning about `POST(body)`: its author expects the body, as in other frameworks, but gets a part of the path. */
+/** Warns about a handler such as `POST(body)`. Other frameworks pass the body here, but this one a part of the path. */
 function bodyAsPart({ spec, verb, binding, names, source, className, handler }: Route): readonly string[] {
   const name = names[binding.min - 1] ?? ''
   if (spec !== undefined || !/^(?:POST|PUT|PATCH)$/.test(verb) || !/^_?(?:body|data|dto|payload)$/i.test(name))
@@ -203,7 +203,7 @@ function checkDeclarations({ controller, source, className }: ClassPlace, handle
   }
 }
 
-/** The place of a class in the tree of URLs. */
+/** The position of a class in the URL tree. */
 interface ClassPlace {
   readonly controller: ControllerClass
   readonly className: string
@@ -211,12 +211,12 @@ interface ClassPlace {
   readonly modulePath: readonly string[]
   readonly classPath: readonly string[]
   readonly extension: string | undefined
-  /** Guards of the classes that it is nested in, of its base classes, and its own. */
+  /** The guards of the classes that contain this class, of its base classes, and of the class itself. */
   readonly guards: readonly Guard[]
 }
 
 /**
- * Makes a route for each declaration of a handler, with everything that can be known before a request comes.
+ * Creates a route for each declaration of a handler, with everything that is known before a request.
  * @throws Error that names the handler
  */
 function buildRoutesOf(place: ClassPlace, handler: HandlerMethod, settings: Settings): readonly Route[] {
@@ -300,14 +300,14 @@ function bindingOf(
 /** The table before the controllers are loaded. */
 export const emptyTable: RouteTable = { root: createModule(), endpoints: [], warnings: [] }
 
-/** A node of the tree while it is built. */
+/** A module of the table during its construction. */
 interface GrowingModule extends ModuleNode {
   readonly modules: Map<string, GrowingModule>
   readonly classes: Map<string, GrowingClass>
   fallback: GrowingClass | undefined
 }
 
-/** A class of the table while the table is built, with the place that messages about it name. */
+/** A class of the table during its construction, with the names that messages about the class contain. */
 interface GrowingClass extends ClassNode {
   readonly source: string
   readonly className: string
@@ -315,14 +315,11 @@ interface GrowingClass extends ClassNode {
   readonly suffixes: Map<string, Endpoint>
 }
 
-/** Creates a module without classes and without modules inside. */
 function createModule(): GrowingModule {
   return { modules: new Map(), classes: new Map(), fallback: undefined }
 }
 
-/**
- * Removes classes and suffixes that something else with the same URL hides (reference: Name clashes). Returns a warning for each.
- */
+/** Removes classes and suffixes whose URL something else answers (reference: Name clashes). Returns a warning for each. */
 function dropUnreachable(module: GrowingModule, path = ''): readonly string[] {
   const warnings: string[] = []
   const drop = (children: Map<string, unknown>, hidden: (name: string) => string | undefined, what: string): void => {
@@ -353,7 +350,7 @@ function dropUnreachable(module: GrowingModule, path = ''): readonly string[] {
   return [...warnings, ...[...modules].flatMap(([name, child]) => dropUnreachable(child, `${path}/${name}`))]
 }
 
-/** All endpoints of the tree, in the order of their URLs. */
+/** Returns all endpoints of the tree, in the order of their URLs. */
 function endpointsOf(root: ModuleNode): readonly Endpoint[] {
   const ofClass = (node: ClassNode): Endpoint[] => [
     node,

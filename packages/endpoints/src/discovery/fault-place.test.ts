@@ -8,7 +8,7 @@ import { framework, moduleFolder } from '../../test/start.ts'
 const main = join(import.meta.dirname, '../main.ts')
 const env = programEnvironment()
 
-/** The error that the program prints when it cannot start in a folder, with relative paths. */
+/** Returns the error that the program prints when it cannot start in a folder, with relative paths. */
 function failure(path: string): Promise<{ readonly code: unknown; readonly err: string }> {
   return new Promise((resolve) => {
     execFile(process.execPath, [main, '--routes'], { cwd: path, env }, (error, _out, text) => {
@@ -17,7 +17,7 @@ function failure(path: string): Promise<{ readonly code: unknown; readonly err: 
   })
 }
 
-/** Prints the message of each application's error, as JSON. One process takes much less time than one for each. */
+/** Prints the error message of each application as JSON. A separate process for each would take much longer. */
 const LOAD = `
   import { Application } from ${JSON.stringify(framework)}
   const log = { warn() {}, error() {} }
@@ -26,7 +26,7 @@ const LOAD = `
   for (const dir of process.argv.slice(1)) errors.push(await load(dir))
   console.log(JSON.stringify(errors.map((error) => error instanceof Error ? error.message : null)))`
 
-/** The errors of applications in folders, in their order, with relative paths. Null: there is none. */
+/** Returns the errors of the applications in these folders, with relative paths. `null` means no error. */
 async function messagesOf(paths: readonly string[]): Promise<readonly unknown[]> {
   const args = ['--input-type=module', '--eval', LOAD, '--', ...paths]
   const { stdout } = await promisify(execFile)(process.execPath, args, { env })

@@ -1,10 +1,10 @@
 import { type AnyNode, parse } from 'acorn'
 import { z } from 'zod'
 
-/** At most so many modules are searched for a syntax error whose place the runtime does not tell. */
+/** The maximum number of modules to search for a syntax error if the runtime does not report its place. */
 const MODULES_MAX = 2_000
 
-/** Bun has the place in a member of the error, or of the first of several errors. */
+/** In Bun, the error has a member with the place. If there are several errors, the first one has it. */
 const Positioned = z
   .object({ position: z.object({ file: z.string(), line: z.number(), column: z.unknown() }) })
   .transform(({ position: { file, line, column } }) => `${file}:${line}:${column}`)
@@ -15,8 +15,8 @@ const BunFault = z.union([
 const AcornFault = z.object({ loc: z.object({ line: z.number(), column: z.number() }) })
 
 /**
- * The place of an import error, as `file:line:column`. It comes from the stack, else from parsing the module and its imports.
- * Undefined when neither tells.
+ * Returns the place of an import error as `file:line:column`. Reads it from the stack, or parses the module and its imports to
+ * find it. Returns `undefined` if it finds no place.
  */
 export function placeOfFault(cause: unknown, file: string): string | undefined {
   const place = BunFault.safeParse(cause).data ?? placeInStack(cause) ?? placeOfMissing(cause)
@@ -32,11 +32,11 @@ function placeInStack(cause: unknown): string | undefined {
   const places = frames
     .flatMap((frame) => [...stack.matchAll(new RegExp(frame, 'gm'))])
     .flatMap(([, where = '', line = '']) => (where.startsWith(own) ? [] : [`${toPath(where)}:${line}`]))
-  // For an error inside a package, name the line that called it.
+  // For an error inside a package, name the line of the application that called the package.
   return places.find((place) => !place.includes('/node_modules/')) ?? places[0]
 }
 
-/** For a missing module, Node.js names the importing file, but not the line. */
+/** Finds the line that imports a missing module. Node.js names the importing file but not the line. */
 function placeOfMissing(cause: unknown): string | undefined {
   if (!(cause instanceof Error)) return undefined
   const [, missing = '', importer = ''] = /'([^']+)' imported from (\S+)$/m.exec(cause.message) ?? []
@@ -45,13 +45,13 @@ function placeOfMissing(cause: unknown): string | undefined {
   return at === -1 ? undefined : `${importer}:${at + 1}`
 }
 
-/** The path of a file URL, without the version of a reloaded module. */
+/** Returns the path of a file URL, without the version of a reloaded module. */
 function toPath(where: string): string {
   const [address = ''] = where.split('?', 1)
   return address.startsWith('file:') ? process.getBuiltinModule('node:url').fileURLToPath(address) : address
 }
 
-/** Node.js does not report the place of a syntax error in JavaScript. Search the module and its imports for it. */
+/** Searches a module and its imports for a syntax error. For JavaScript, Node.js does not report its place. */
 function syntaxFault(entry: string): string | undefined {
   const waiting = [entry]
   const seen = new Set(waiting)
@@ -68,7 +68,7 @@ function syntaxFault(entry: string): string | undefined {
   return undefined
 }
 
-/** The place of a syntax error in a module; without one, the files that it imports by relative paths. */
+/** Returns the place of a syntax error in a module, or the files that the module imports by relative paths. */
 function readModule(file: string): string | readonly string[] | undefined {
   const source = sourceOf(file)
   if (source === undefined) return undefined
@@ -81,7 +81,7 @@ function readModule(file: string): string | readonly string[] | undefined {
   }
 }
 
-/** The text of a module as JavaScript, with the same lines and columns. */
+/** Returns the text of a module as JavaScript, with the same lines and columns. */
 function sourceOf(file: string): string | undefined {
   const { readFileSync } = process.getBuiltinModule('node:fs')
   const { stripTypeScriptTypes } = process.getBuiltinModule('node:module')
@@ -101,7 +101,7 @@ function importedFile(node: AnyNode, file: string): readonly string[] {
   return [resolve(dirname(file), specifier)]
 }
 
-/** The place of a method, as `file:line`; the file alone when its text does not show the method. */
+/** Returns the place of a method as `file:line`. If the text of the file does not show the method, returns only the file. */
 export function placeOfMethod(source: string, className: string, method: string): string {
   const [outermost = ''] = className.split('.', 1)
   const name = outermost === 'Default' ? '[Dd]efault' : outermost.replaceAll('$', '\\$')
@@ -115,7 +115,7 @@ export function placeOfMethod(source: string, className: string, method: string)
   return line === -1 ? source : `${source}:${line + 1}`
 }
 
-/** Whether the runtime has stopped at a decorator, which it does not know. @param place as `placeOfFault` returns it */
+/** Returns whether the runtime stopped at a decorator, which it does not support, at the place of the fault. */
 export function isDecorator(cause: unknown, place: string): boolean {
   const [, file = '', line = '', column = ''] = /^(.*?):(\d+)(?::(\d+))?$/.exec(place) ?? []
   const text = linesOf(file)[Number(line) - 1] ?? ''

@@ -2,18 +2,18 @@ import type { MessagePort } from 'node:worker_threads'
 
 type Edges = Map<string, Set<string>>
 
-/** The imports of this process since `followImports` was first called. */
+/** The imports of this process since the first call of `followImports`. */
 export interface ImportGraph {
-  /** Whether the modules that a controller imports are reloaded with it. */
+  /** Whether a reload of a controller also reloads the modules that it imports. */
   readonly reloads: boolean
-  /** Returns the given files, and the files that they import directly or indirectly, without packages and the framework. */
+  /** Returns the given files and the files that they import directly or indirectly. Omits packages and the framework. */
   readonly filesOf: (files: readonly string[]) => ReadonlySet<string>
 }
 
 interface Resolving {
   readonly specifier: string
   readonly parent: string | undefined
-  /** The resolved module. */
+  /** The URL of the resolved module. */
   readonly url: string
 }
 
@@ -21,16 +21,15 @@ let graph: ImportGraph | undefined
 const listeners = new Set<() => void>()
 let versions = 0
 
-/** A number that no module was loaded with yet. With `?endpoints=N`, the runtime loads a module again. */
+/** Returns a number that no module was loaded with. A module with a new `?endpoints=N` in its URL is loaded again. */
 export function nextVersion(): number {
   versions += 1
   return versions
 }
 
 /**
- * Begins to follow imports. A module that is loaded with `?endpoints=N` passes the version on to the modules
- * that it imports by path. Bun has no hooks for that: there, the graph knows the loaded files, but not which
- * file imported them.
+ * Starts to follow imports. A module that is loaded with `?endpoints=N` passes this version on to the modules that it imports by
+ * path. Bun has no hooks for imports, so in Bun the graph knows the loaded files but not which file imported them.
  * @param changed called when an import becomes known after its module was loaded
  */
 export function followImports(changed: () => void): ImportGraph {
@@ -60,7 +59,7 @@ function hookImports(): ImportGraph | undefined {
       },
     })
   } else if (process.versions.bun === undefined && typeof register === 'function') {
-    // Node.js before 22.15 runs hooks in their own thread. They are the same functions, passed as text.
+    // Node.js before 22.15 runs hooks in a separate thread. Send the same functions to it as text.
     const { MessageChannel } = process.getBuiltinModule('node:worker_threads')
     const { port1, port2 } = new MessageChannel()
     port1.on('message', (resolving: Resolving) => {
@@ -90,13 +89,13 @@ export const resolve = async (specifier, context, next) => {
   return { ...resolved, url: versioned(resolving, own) }
 }`
 
-/** The import of a module that cannot be resolved. It may be a file that is not written yet, and is then watched for. */
+/** Describes an import that cannot be resolved. Its file may not exist yet, and the program watches for it. */
 function wanted(specifier: string, parent: string | undefined): Resolving {
   const isByPath = /^(?:[./]|file:)/.test(specifier)
   return { specifier, parent, url: isByPath ? (URL.parse(specifier, parent)?.href ?? '') : '' }
 }
 
-/** Adds the version of the importing module to the URL of an import that is reloaded with it. */
+/** Returns the URL of an import. If the import is reloaded with the importing module, adds that module's version. */
 function versioned({ specifier, parent, url }: Resolving, own: string): string {
   const version = /\?endpoints=\d+$/.exec(parent ?? '')?.[0]
   const isByPath = /^(?:[./#]|file:)/.test(specifier)

@@ -8,8 +8,8 @@ type Sources = Pick<ApplicationOptions, 'controllerPrefix' | 'dir' | 'modules'>
 
 /**
  * Imports every module of an application.
- * @param version of a reload; 0 for the first load
- * @throws Error that names a file that cannot be imported, or when there is nothing to load
+ * @param version the version of a reload; 0 for the first load
+ * @throws Error that names a file that cannot be imported, or if there is nothing to load
  */
 export async function loadModules(sources: Sources, version = 0): Promise<readonly LoadedModule[]> {
   const fromMap = await Promise.all(Object.entries(sources.modules ?? {}).map(loadEntry))
@@ -20,8 +20,8 @@ export async function loadModules(sources: Sources, version = 0): Promise<readon
 }
 
 /**
- * The folders and files of the controllers.
- * @throws Error when no prefix is given and no folder of controllers is found
+ * Returns the folders and files of the controllers.
+ * @throws Error if no prefix is given and no folder of controllers is found
  */
 export function prefixesOf({ controllerPrefix = [], dir, modules }: Sources): readonly string[] {
   const given = [controllerPrefix].flat()
@@ -67,7 +67,7 @@ async function importModule(source: string, load: () => Promise<object>): Promis
   }
 }
 
-/** A module of controllers, or a module that it imports, failed. The message names the file and the line of the fault. */
+/** A module of controllers or one of its imports cannot be loaded. The message names the file and line of the fault. */
 export class ImportError extends Error {
   constructor(source: string, cause: unknown) {
     const place = hasFiles() ? placeOfFault(cause, source) : undefined
@@ -106,7 +106,7 @@ const skipped = /^[._]|^node_modules$|\.d\.m?ts$|\.(?:test|spec)\./
 
 /**
  * Lists the modules below a prefix, in the order of their names.
- * @throws Error for invalid names, for two files with one URL, and for links that lead out of the prefix
+ * @throws Error for an invalid name, for two files with the same URL, and for a link that leads out of the prefix
  */
 export function findModules(prefix: string): readonly ModuleFile[] {
   const { statSync } = process.getBuiltinModule('node:fs')
@@ -124,7 +124,7 @@ export function findModules(prefix: string): readonly ModuleFile[] {
 
 /**
  * Finds the folder or file of a prefix (reference: Prefixes).
- * @throws Error when there is none, when there are two, or when it is outside of `dir`
+ * @throws Error if there is none, if there are two, or if it is outside of `dir`
  */
 export function locatePrefix(prefix: string | URL, dir: string): string {
   const { isAbsolute, join } = process.getBuiltinModule('node:path')
@@ -143,7 +143,7 @@ export function locatePrefix(prefix: string | URL, dir: string): string {
   throw new Error(`there is no folder or module ${given} in ${dir}`)
 }
 
-/** Whether a folder has a module or a folder that answers URLs with this prefix. */
+/** Returns whether a folder contains a module or folder for this prefix. */
 function hasPrefix(prefix: string, dir: string): boolean {
   return existing(process.getBuiltinModule('node:path').join(dir, prefix)).length > 0
 }
@@ -158,7 +158,7 @@ function existing(path: string): readonly string[] {
 
 interface Walk {
   readonly root: string
-  /** Real paths of the folders above this one. */
+  /** The real paths of the folders above this folder. They show whether a link leads to a folder that contains it. */
   readonly above: readonly string[]
   readonly add: (module: ModuleFile) => void
 }

@@ -124,7 +124,7 @@ describe('handlers', () => {
     })
   })
 
-  /** A controller with these static members and methods. */
+  /** Returns a controller with these static members and methods. */
   const made = (members: object, methods: object) => {
     const controller = class extends Controller {}
     Object.assign(controller, members)

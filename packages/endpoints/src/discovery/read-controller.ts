@@ -6,29 +6,28 @@ import { VERBS, type Verb } from '../routing/verbs.ts'
 import { urlName } from './url-name.ts'
 
 export interface HandlerMethod {
-  /** `GET_stats` */
+  /** The name of the method, such as `GET_stats`. */
   readonly name: string
   readonly verb: Verb | 'ANY'
-  /** URL name of the suffix; undefined without a suffix. */
+  /** The URL name of the suffix, or `undefined` if the method has no suffix. */
   readonly suffix: string | undefined
-  /** The function that answers. Its parameters are read later, from its source or its declaration. */
+  /** The method itself. The framework later reads its parameters from its source or its declaration. */
   readonly method: (this: Controller, ...args: unknown[]) => unknown
 }
 
 const HANDLER_VERBS = [...VERBS, 'ANY'] as const
 const handlerName = new RegExp(`^(${HANDLER_VERBS.join('|')})(?:_(.+))?$`)
 
-/** An exported function, which may be a class. */
 type AnyClass = { readonly prototype?: object }
 
-/** Whether an export of a module is a class that derives from `Controller`. */
+/** Returns whether an export of a module is a class that derives from `Controller`. */
 export function isController(value: unknown): value is ControllerClass {
   return typeof value === 'function' && value.prototype instanceof Controller
 }
 
 /**
- * The handlers of a class (reference: Handlers): methods of the prototypes below `Controller`. Of one name, the nearest counts.
- * Getters, symbols and fields are not handlers.
+ * Returns the handlers of a class (reference: Handlers). They are methods of its prototypes below `Controller`. If two methods
+ * have the same name, the one of the derived class counts. Getters, symbols and fields are not handlers.
  */
 export function handlersOf(controller: ControllerClass): readonly HandlerMethod[] {
   const handlers: HandlerMethod[] = []
@@ -50,23 +49,23 @@ export function handlersOf(controller: ControllerClass): readonly HandlerMethod[
   return handlers
 }
 
-/** Methods of a class that would be handlers if it derived from `Controller`. */
+/** Returns the methods of a class that would be handlers if the class derived from `Controller`. */
 export function strayHandlers(value: AnyClass): readonly string[] {
   if (isController(value) || typeof value.prototype !== 'object') return []
   return Object.getOwnPropertyNames(value.prototype).filter((name) => handlerName.test(name))
 }
 
-/** Methods with the names of verbs that are not served. */
+/** Returns the methods that have names of unsupported verbs. */
 export function reservedHandlers(controller: ControllerClass): readonly string[] {
   return Object.getOwnPropertyNames(controller.prototype).filter((name) =>
     /^(?:CONNECT|DISCONNECT|SOCKET|TRACE)(?:_|$)/.test(name),
   )
 }
 
-/** The class and its base classes, base first, without `Controller`. */
+/** Returns the class and its base classes without `Controller`, the most basic class first. */
 export function lineage(value: object): readonly object[] {
   const classes: object[] = []
-  // A value without its own prototype is Function.prototype, or an arrow function that holds classes.
+  // A value without its own prototype is either Function.prototype or an arrow function that contains classes.
   for (let each = value; each !== Controller; each = Object.getPrototypeOf(each)) {
     if (each !== value && !Object.hasOwn(each, 'prototype')) break
     classes.unshift(each)
@@ -74,7 +73,7 @@ export function lineage(value: object): readonly object[] {
   return classes
 }
 
-/** The guards of the class itself. @throws Error for guards that would never run */
+/** Returns the guards of the class itself. @throws Error if the class has guards that would never run */
 export function ownGuards(value: object): readonly Guard[] {
   if (hasInstanceUse(value)) throw new Error('has guards on its instances, where they never run: write static use')
   const use: unknown = Object.hasOwn(value, 'use') ? Reflect.get(value, 'use') : undefined
@@ -85,7 +84,7 @@ export function ownGuards(value: object): readonly Guard[] {
   return use
 }
 
-/** Whether instances have a `use`: on the prototype, as a field, or set in the constructor, into which compilers move fields. */
+/** Returns whether instances have a `use`. Compilers may move such a field to the constructor. */
 function hasInstanceUse(value: object): boolean {
   const prototype: unknown = Reflect.get(value, 'prototype')
   const inherited = isObject(prototype) && Object.getOwnPropertyDescriptor(prototype, 'use')
@@ -117,8 +116,8 @@ function keyOf({ key }: PropertyDefinition): unknown {
 }
 
 /**
- * Returns the controllers that are static properties of a class, each after the name of its property. The names are further parts
- * of the URL of the class.
+ * Returns the controllers that are static properties of a class, each with the name of its property. The names extend the URL of
+ * the class.
  */
 export function nestedControllers(outer: object): readonly (readonly [string, ControllerClass])[] {
   return Object.entries(Object.getOwnPropertyDescriptors(outer)).flatMap(([name, { value }]) =>
@@ -126,7 +125,7 @@ export function nestedControllers(outer: object): readonly (readonly [string, Co
   )
 }
 
-/** Whether a class is not routable, by its name or by `static private`. */
+/** Returns whether a class has no URL, because of its name or because of `static private`. */
 export function isPrivate(name: string, value: object): boolean {
   return name.startsWith('_') || name.endsWith('Controller') || ownPrivate(value)
 }

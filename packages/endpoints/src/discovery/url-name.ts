@@ -1,4 +1,4 @@
-/** `CheBaz` → `che-baz`, `HTTPFoo` → `http-foo`, `foo_bar` → `foo-bar`, `Foo2` → `foo2` (reference: URL names). */
+/** Converts `CheBaz` to `che-baz`, `HTTPFoo` to `http-foo` and `foo_bar` to `foo-bar` (reference: URL names). */
 export function urlName(name: string): string {
   return name
     .replaceAll('_', '-')
@@ -6,18 +6,18 @@ export function urlName(name: string): string {
     .toLowerCase()
 }
 
-/** The URL name of a class, and the extension that sets its media type. */
+/** The URL name of a class, and the file extension that determines its media type. */
 export interface ClassUrlName {
   readonly name: string
-  /** `txt` of `Foo_txt`. */
+  /** For example, `txt` for the class `Foo_txt`. */
   readonly extension: string | undefined
 }
 
 /**
- * `Foo` → `foo`. One `_` becomes the dot of an extension: `FooBar_txt` → `foo-bar.txt`, `Default_html` →
- * `index.html`. A trailing `_` is dropped, so that a class may have a reserved word as its name: `Foo_` →
- * `foo`.
- * @throws Error for more than one inner `_`
+ * Converts the name of a class to a URL name: `Foo` → `foo`. One `_` becomes the dot of an extension: `FooBar_txt` →
+ * `foo-bar.txt`, `Default_html` → `index.html`. A trailing `_` is removed, so that a class can be named after a reserved word:
+ * `Foo_` → `foo`.
+ * @throws Error if the name has more than one inner `_`
  */
 export function classUrlName(exportName: string): ClassUrlName {
   const [stem = '', extension, ...more] = exportName.replace(/_$/, '').split('_')

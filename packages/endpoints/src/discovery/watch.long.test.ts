@@ -9,11 +9,10 @@ import { framework, moduleFolder } from '../../test/start.ts'
 const main = join(import.meta.dirname, '../main.ts')
 const environment = programEnvironment()
 
-/** A program that watches a folder. */
 interface Watching {
-  /** Resolves when the answer is this. */
+  /** Resolves when the program gives the expected answer. */
   readonly answers: (expected: unknown, path?: string) => Promise<void>
-  /** Resolves when the program has printed such an error. */
+  /** Resolves when the program has printed an error that matches the pattern. */
   readonly prints: (pattern: RegExp) => Promise<void>
 }
 
@@ -39,7 +38,7 @@ async function watch(cwd: string): Promise<Watching> {
   while (!said.out.includes('Listening on ')) await once(child.stdout, 'data')
   const url = /Listening on (\S+)/.exec(said.out)?.[1] ?? ''
   return {
-    // The file system may report changes late.
+    // Poll, because the file system may report changes late.
     answers: (expected, path = '/') =>
       expect.poll(async () => (await fetch(url + path)).text(), { interval: 5 }).toBe(JSON.stringify(expected)),
     prints: async (pattern) => {
@@ -48,7 +47,7 @@ async function watch(cwd: string): Promise<Watching> {
   }
 }
 
-/** Saves as most editors do: a new file replaces the old one. */
+/** Saves a file as most editors do: writes a new file, and renames it to the old name. */
 function replace(file: string, text: string): void {
   writeFileSync(`${file}~`, text)
   renameSync(`${file}~`, file)

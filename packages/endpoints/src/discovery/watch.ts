@@ -7,17 +7,17 @@ const SETTLE_MS = 50
 
 export interface WatchOptions {
   readonly sources: Pick<ApplicationOptions, 'controllerPrefix' | 'dir' | 'modules'>
-  /** Reloads the controllers. Never rejects. */
+  /** Reloads the controllers. It never rejects. */
   readonly reload: () => Promise<void>
   readonly warn: (message: string) => void
 }
 
 /**
- * Calls `reload` when a controller changes, or a file that a controller imports. Changes within a moment are
- * one reload. Returns a function that stops watching.
+ * Calls `reload` after a change of a controller or of a file that a controller imports. Changes within 50 ms cause only one
+ * reload. Returns a function that stops the watch.
  *
- * Each folder is watched by itself. A watch of a file ends when an editor replaces the file. On Linux, a
- * watch of a whole tree loses files in the same way.
+ * Watches each folder separately. A watch of a single file ends when an editor replaces the file. On Linux, a recursive watch of
+ * a tree loses files in the same way.
  */
 export function watchModules({ sources, reload, warn }: WatchOptions): () => void {
   let timer: NodeJS.Timeout | undefined
@@ -25,7 +25,7 @@ export function watchModules({ sources, reload, warn }: WatchOptions): () => voi
   const changes = new Set<string>()
   const folders = new FolderWatch((file) => {
     changes.add(file)
-    // A further change does not restart the timer. Constant writes would otherwise delay the reload for ever.
+    // Do not restart the timer after a further change. Otherwise constant writes would delay the reload indefinitely.
     if (!ended) timer ??= setTimeout(reloadChanged, SETTLE_MS)
   }, warn)
   let known: Found = { prefixes: [], controllers: [] }
@@ -43,7 +43,7 @@ export function watchModules({ sources, reload, warn }: WatchOptions): () => voi
     changes.clear()
     for (const file of lost) warn(`${file} has changed: this runtime loads it again only after a restart`)
     forget(files)
-    // A reload that hangs must not block the next one, which may fix it.
+    // Do not wait for the reload. If it hangs, a later reload may still succeed.
     void reload().then(() => attempt(refresh))
   }
   refresh()
@@ -59,12 +59,12 @@ function isController(file: string, sources: WatchOptions['sources']): boolean {
   return controllers.some((each) => each.file === file)
 }
 
-/** Whether a change of this name in a folder matters. */
+/** Returns whether a change of this name in a folder is relevant. */
 type Matters = (name: string) => boolean
 
 interface Watched {
   readonly folders: ReadonlyMap<string, readonly Matters[]>
-  /** The controllers, and the files that they import. */
+  /** The controllers and the files that they import. */
   readonly files: ReadonlySet<string>
 }
 
@@ -74,8 +74,8 @@ interface Found {
 }
 
 /**
- * Finds prefixes and controllers. Those of before stay: a folder that is moved away for a moment cannot be found, and nothing
- * would watch the place to which it returns.
+ * Finds prefixes and controllers, and keeps those that were known before. A folder that is moved away temporarily cannot be
+ * found. If it were dropped, nothing would watch for its return.
  */
 function findSources(sources: WatchOptions['sources'], before: Found): Found {
   const prefixes = attempt(() => prefixesOf(sources)) ?? before.prefixes
@@ -84,8 +84,8 @@ function findSources(sources: WatchOptions['sources'], before: Found): Found {
 }
 
 /**
- * The folders of the prefixes and of imported files, with the names that matter in each.
- * @param dir the working directory by default. The folders between it and a file may be replaced as well
+ * Returns the folders of prefixes and imported files, with the names that matter in each.
+ * @param dir by default the working directory; the folders between it and a file are watched too, as they may be replaced
  */
 function watchedFolders({ prefixes, controllers }: Found, graph: ImportGraph, dir = '.'): Watched {
   const { existsSync, statSync, readdirSync } = process.getBuiltinModule('node:fs')
@@ -100,7 +100,7 @@ function watchedFolders({ prefixes, controllers }: Found, graph: ImportGraph, di
       if (entry.isDirectory() && !/^\.|^node_modules$/.test(entry.name)) addTree(join(folder, entry.name))
     }
   }
-  // A missing folder is watched by the folder that would hold it.
+  // If a folder is missing, watch its parent folder.
   const addPath = (path: string): void => {
     const parent = dirname(path)
     const isFirst = !folders.has(parent)
@@ -118,7 +118,7 @@ function watchedFolders({ prefixes, controllers }: Found, graph: ImportGraph, di
   return { folders, files }
 }
 
-/** Ignores errors, because a file that is being changed may be missing for a moment. */
+/** Calls `look` and ignores errors, because a file may be missing while it is being changed. */
 function attempt<T>(look: () => T): T | undefined {
   try {
     return look()
@@ -129,7 +129,7 @@ function attempt<T>(look: () => T): T | undefined {
 
 interface WatchedFolder {
   readonly watcher: FSWatcher
-  /** Identifies the folder, because another one of the same name may replace it. */
+  /** Identifies the folder, because another folder of the same name may replace it. */
   readonly identity: string | undefined
   matters: readonly Matters[]
 }
@@ -142,7 +142,7 @@ function identityOf(folder: string): string | undefined {
   })
 }
 
-/** Watches folders. An error of a watch never ends the process. */
+/** Watches folders. A failed watch never ends the process. */
 class FolderWatch {
   readonly #changed: (file: string) => void
   readonly #warn: (message: string) => void
@@ -154,7 +154,7 @@ class FolderWatch {
     this.#warn = warn
   }
 
-  /** Watches these folders and no others. */
+  /** Watches exactly these folders. */
   watch(wanted: ReadonlyMap<string, readonly Matters[]>): void {
     for (const [folder, { watcher, identity }] of this.#folders) {
       if (wanted.has(folder) && identityOf(folder) === identity) continue
@@ -168,7 +168,7 @@ class FolderWatch {
     }
   }
 
-  /** Drops the watch of a folder, and reports a change, after which the folder is watched again. */
+  /** Stops the watch of a folder, and reports a change. The reload after it watches the folder again. */
   #drop(folder: string, watcher: FSWatcher): void {
     watcher.close()
     if (this.#folders.get(folder)?.watcher === watcher) this.#folders.delete(folder)
@@ -182,11 +182,11 @@ class FolderWatch {
       const identity = identityOf(folder)
       const watcher = watch(folder, (event, name) => {
         const { matters: now = [] } = this.#folders.get(folder) ?? {}
-        // A removed folder is reported by its own name. Another folder may take its place.
+        // The watch of a removed folder reports the folder's own name. Another folder may replace the removed one.
         if (event === 'rename' && name === basename(folder)) this.#drop(folder, watcher)
         else if (name === null || now.some((matter) => matter(name))) this.#changed(join(folder, name ?? ''))
       })
-      // Without a listener an error would end the process.
+      // Without a listener, an error would end the process.
       watcher.on('error', () => this.#drop(folder, watcher))
       this.#folders.set(folder, { watcher, identity, matters })
     } catch (error) {

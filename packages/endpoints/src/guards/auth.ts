@@ -3,15 +3,15 @@ import { AccessDenied, type AccessDeniedOptions, CallError, Forbidden } from '..
 import type { EndpointRequest } from '../request/endpoint-request.ts'
 import type { Guard, GuardContext } from './guard.ts'
 
-/** Returns the identity of the caller, which becomes `request.identity`. A falsy value refuses. */
+/** Returns the identity of the caller, which becomes `request.identity`. A falsy value refuses the request. */
 type Check<T extends readonly unknown[]> = (...given: [...T, context: GuardContext]) => unknown
 
-/** The realm that a challenge names (RFC 9110, section 11.5). By default none. */
+/** The realm in the challenge (RFC 9110, section 11.5). By default there is none. */
 export interface AuthOptions {
   readonly realm?: string
 }
 
-/** A guard that admits a user name and password that `check` accepts. Compare secrets in constant time. */
+/** Admits a user name and password if `check` accepts them. The check should compare secrets in constant time. */
 export function authBasic(check: Check<[username: string, password: string]>, options: AuthOptions = {}): Guard {
   const guard = authenticate('Basic', options, ({ request }) => {
     const { username, password } = request.auth() ?? {}
@@ -22,8 +22,8 @@ export function authBasic(check: Check<[username: string, password: string]>, op
 }
 
 /**
- * A guard that admits a token that `check` accepts. A check that throws is logged and answered with 401. It
- * may throw a `CallError`, for example 503, to answer otherwise.
+ * Creates a guard that admits a token if `check` accepts it. If the check throws, the error is logged and the client gets 401.
+ * The check may throw a `CallError`, for example 503, to answer differently.
  */
 export function authBearer(check: Check<[token: string]>, options: AuthOptions = {}): Guard {
   const guard = authenticate('Bearer', options, ({ request }) => {
@@ -39,7 +39,7 @@ function describeSecurity(name: string, scheme: Readonly<Record<string, string>>
 
 type Attempt = (context: GuardContext) => unknown
 
-/** @param read returns the check of the request's credentials; undefined when they are missing or malformed */
+/** @param read returns the check of the request's credentials, or `undefined` if they are missing or malformed */
 function authenticate(scheme: string, { realm }: AuthOptions, read: (context: GuardContext) => Attempt | undefined) {
   const options = realm === undefined ? { scheme } : { scheme, realm }
   return async (context: GuardContext): Promise<void> => {
@@ -52,8 +52,8 @@ function authenticate(scheme: string, { realm }: AuthOptions, read: (context: Gu
 }
 
 /**
- * The check itself failed, for example because a directory is down. The client gets the same 401 as for a wrong token. The cause
- * is logged and passed to the listeners of `error`, because an outage must not look like many wrong tokens.
+ * The check itself failed, for example because a directory is unavailable. The client gets the same 401 as for a wrong token. The
+ * cause is logged and passed to the listeners of `error`, because an outage must not look like many wrong tokens.
  */
 export class FailedCheck extends AccessDenied {
   override readonly name = AccessDenied.name
@@ -68,9 +68,9 @@ async function identify(attempt: () => unknown, options: AccessDeniedOptions): P
 }
 
 /**
- * A guard that admits an identity that has all of the scopes, in `scopes` (a list) or `scope` (a text with
- * spaces, as in RFC 8693). It follows `authBasic` or `authBearer`. A request without one of the scopes gets
- * 403.
+ * Creates a guard that admits an identity with all of the scopes. The identity lists its scopes in `scopes` (a list) or `scope`
+ * (a text with spaces, as in RFC 8693). The guard must run after `authBasic` or `authBearer`. If a scope is missing, the client
+ * gets 403.
  */
 export function requireScopes(...scopes: readonly string[]): Guard {
   const guard = ({ request }: GuardContext): void => {

@@ -63,7 +63,7 @@ afterAll(async () => {
 const a = { origin: 'https://a.example' }
 const preflight = { 'access-control-request-method': 'POST', 'access-control-request-headers': 'x-any' }
 
-/** The headers of an answer that concern CORS. */
+/** Returns the CORS headers of an answer. */
 function corsHeaders(headers: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
   return Object.fromEntries(Object.entries(headers).filter(([name]) => /^access-control|^vary$|^allow$/.test(name)))
 }

@@ -142,7 +142,7 @@ describe('rate limits', () => {
   })
 })
 
-/** Times in windows, each of which begins with the first time after the last window has ended. */
+/** Groups times into windows. Each window begins with the first time after the end of the last window. */
 function windowsOf(timesMs: readonly number[], ttlMs: number): number[][] {
   const windows: number[][] = []
   for (const timeMs of timesMs) {

@@ -3,46 +3,46 @@ import { TooManyRequests } from '../errors.ts'
 import type { Guard, GuardContext } from './guard.ts'
 
 export interface Window {
-  /** Hits in this window, with this one. */
+  /** The number of hits in this window, including the current one. */
   readonly count: number
-  /** When it ends, in milliseconds since 1970. */
+  /** The end of the window, in milliseconds since 1970. */
   readonly endsAtMs: number
 }
 
-/** Counts hits, in the process or for several processes together. */
+/** Counts hits, for one process or for several processes together. */
 export interface RateLimitStore {
   /**
-   * Counts a hit. A window begins with the first hit after the last window has ended. `nowMs` counts from 1970. A hit beyond
-   * `limit` is refused, so a store need not count it.
+   * Counts a hit. A window begins with the first hit after the end of the last window. `nowMs` is in milliseconds since 1970. A
+   * store need not count hits beyond `limit`, because they are refused anyway.
    */
   readonly hit: (key: string, ttlSeconds: number, nowMs: number, limit: number) => Window | Promise<Window>
 }
 
 /** How many requests a client may send in a window, and where they are counted. */
 export interface RateLimitOptions {
-  /** Hits that a window allows. */
+  /** The maximum number of hits in a window. */
   readonly limit: number
-  /** How long a window lasts. */
+  /** The length of a window in seconds. */
   readonly ttlSeconds: number
-  /** The name of the client. Default: its address, of IPv6 its network of 64 bits. An empty key is not limited. */
+  /** Names the client. By default it is the address, or for IPv6 the /64 network. An empty key is not limited. */
   readonly key?: (context: GuardContext) => string
   readonly store?: RateLimitStore
-  /** Milliseconds since 1970. */
+  /** Returns the current time in milliseconds since 1970. */
   readonly now?: () => number
 }
 
 const KEYS_MAX = 5_000
-/** How many counters the keys beyond that share, and how many of them each key has: 2.4 MB for each length of a window. */
+/** The counters in a row, and the rows. Further keys share these counters: 2.4 MB for each length of a window. */
 const [CELLS, ROWS] = [2 ** 14, 4]
-/** The parts of a window that are counted apart. A hit leaves the count when its window is over, or one part later. */
+/** The number of parts of a window that have separate counters. A hit stops counting when its window ends, or one part later. */
 const PARTS = 8
-/** Ended windows are looked for at most this often. */
+/** The minimum time between two removals of ended windows. */
 const CLEAN_UP_MS = 1_000
 
 /**
- * A guard that refuses a client with 429 after `limit` requests in a fixed window (reference: Rate limits). A refused request
- * does not move the window.
- * @throws RangeError for a limit or a window that is not a number
+ * Creates a guard that refuses a client with 429 after `limit` requests in a fixed window (reference: Rate limits). A refused
+ * request does not extend the window.
+ * @throws RangeError if the limit or the window is not a valid number
  */
 export function rateLimit(options: RateLimitOptions): Guard {
   const {
@@ -75,13 +75,13 @@ export function rateLimit(options: RateLimitOptions): Guard {
 }
 
 /**
- * Counts in memory. At most `keysMax` keys have their own window until it ends. Each further key uses several shared counters,
- * and its count is the lowest of them. So such a key may be refused early, and its count is never too low. For shared counters,
- * all hits of the last `ttlSeconds` count.
+ * Creates a store that counts in memory. At most `keysMax` keys have a separate window until it ends. Each further key uses
+ * several shared counters, and its count is the lowest of them. Its count is never too low, but the key may be refused early.
+ * Shared counters count all hits of the last `ttlSeconds`.
  */
 export function memoryStore(keysMax = KEYS_MAX): RateLimitStore {
   const windows = new Map<string, Window>()
-  /** Counts by the seconds of a window. */
+  /** The shared counters, by the length of the window in seconds. */
   const shared = new Map<number, SharedCounts>()
   let cleanUpAtMs = 0
   const hasRoom = (nowMs: number): boolean => {
@@ -105,9 +105,9 @@ export function memoryStore(keysMax = KEYS_MAX): RateLimitStore {
       shared.set(ttlSeconds, counts)
       const before = counts.read(key, nowMs)
       const window = { count: before.count + 1, endsAtMs: before.endsAtMs }
-      // A refused hit is not counted, so that it does not delay the next one.
+      // Do not count a refused hit, so that it does not delay later hits.
       if (window.count > limit) return window
-      // A key that gets a window of its own goes on from where it was counted before.
+      // If a separate window is free for the key, continue with the key's shared count.
       if (hasRoom(nowMs)) return count(key, { count: window.count, endsAtMs })
       counts.add(key, nowMs)
       return window
@@ -116,14 +116,14 @@ export function memoryStore(keysMax = KEYS_MAX): RateLimitStore {
 }
 
 interface SharedCounts {
-  /** The hits of a key in the last `ttlMs`, never too few, and when the first of them no longer counts. */
+  /** Returns the hits of a key in the last `ttlMs`, never too few, and when the first hit expires. */
   readonly read: (key: string, nowMs: number) => Window
   readonly add: (key: string, nowMs: number) => void
 }
 
 /**
- * Counts the hits of any number of keys, by a count-min sketch (Cormode and Muthukrishnan, 2005) for each part of a window: a key
- * has a counter in each row, of which the lowest is read.
+ * Counts the hits of any number of keys. Uses a count-min sketch (Cormode and Muthukrishnan, 2005) for each part of a window. A
+ * key has one counter in each row, and its count is the lowest of these counters.
  */
 function countTogether(ttlMs: number): SharedCounts {
   const seed = crypto.getRandomValues(new Uint32Array(1))[0] ?? 0
@@ -152,27 +152,27 @@ function countTogether(ttlMs: number): SharedCounts {
   }
 }
 
-/** The shared counters of a key: one of each row. The seed keeps a client from choosing keys that share those of another. */
+/** Returns the counters of a key. Because of the seed, clients cannot choose keys that share another client's counters. */
 function cellsOf(key: string, seed: number): readonly number[] {
   return Array.from({ length: ROWS }, (_, row) => {
     let hash = (seed ^ Math.imul(row + 1, 0x9e3779b1)) >>> 0
-    // FNV-1a, with a last mix that spreads keys which differ in their end alone.
+    // This is an FNV-1a hash with a final mix. The mix spreads keys that differ only at their end.
     for (let at = 0; at < key.length; at++) hash = Math.imul(hash ^ key.charCodeAt(at), 0x01000193)
     hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b)
     return row * CELLS + (((hash ^ (hash >>> 13)) >>> 0) % CELLS)
   })
 }
 
-/** `192.0.2.7:1234`, `[2001:db8::1]:1234`, as some proxies write them. */
+/** An address with a port, as some proxies write it, such as `192.0.2.7:1234` or `[2001:db8::1]:1234`. */
 const WITH_PORT = /^(?:(\d+(?:\.\d+){3}):\d+|\[([^\]]+)\](?::\d+)?)$/
 
-/** The network of an IPv6 address, because a client can take any address of it. IPv4 inside IPv6 counts as IPv4. */
+/** Returns the network of an IPv6 address, because a client can use all its addresses. Unwraps IPv4 inside IPv6. */
 function networkOf(address: string): string {
   const bare = address.replace(WITH_PORT, '$1$2')
   const [unzoned = ''] = bare.split('%', 1)
   const url = `http://[${unzoned}]`
   if (!/^[\da-f:.]+$/i.test(unzoned) || !unzoned.includes(':') || !URL.canParse(url)) return bare
-  // A URL has a single form for each address. In it, `::` stands for parts that are 0.
+  // In a URL, each IPv6 address has only one form. `::` stands for parts that are 0.
   const { hostname } = new URL(url)
   const [head = [], tail] = hostname
     .slice(1, -1)

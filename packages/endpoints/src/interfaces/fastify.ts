@@ -14,7 +14,7 @@ interface Answering {
   readonly answer: (incoming: Incoming) => Promise<Answer>
 }
 
-/** A plugin of Fastify 5. Its type names nothing of Fastify, so that applications without Fastify compile. */
+/** A plugin for Fastify 5. Its type does not refer to Fastify, so that applications without Fastify compile. */
 export type FastifyPlugin = (instance: { readonly prefix: string }) => Promise<void>
 
 export interface FastifyOptions {
@@ -28,18 +28,18 @@ interface ErrorSocket {
   destroy(): unknown
 }
 
-/** The stream of a body: the body of the request, or its replacement by a hook of the server. */
+/** The stream of a body. It is the body of the request, or its replacement by a hook of the server. */
 type Payload = FastifyRequest['raw']
 
 interface Received {
-  /** How many parts the prefix of the plugin has. */
+  /** The number of path parts in the prefix of the plugin. */
   readonly mountDepth: number
-  /** Undefined: the request has no body. */
+  /** `undefined` if the request has no body. */
   readonly payload?: Payload | undefined
   readonly refusal?: CallError
 }
 
-/** A request of Fastify. Its id, log and address are used, its parameters are not. */
+/** A request of Fastify. The framework uses its id, log and address, but not its parameters. */
 class FastifyIncoming extends NodeIncoming {
   override readonly mountDepth: number
   override readonly id: string
@@ -66,11 +66,11 @@ class FastifyIncoming extends NodeIncoming {
 
   override get body(): BodySource | undefined {
     const payload = this.#payload
-    // A hook of the server may have replaced the body by another stream, for example one that decompresses.
+    // A hook of the server may have replaced the body with another stream, for example to decompress it.
     return payload === undefined || payload === this.#request.raw ? super.body : nodeBody(payload, undefined)
   }
 
-  /** A reply may be taken over by another writer before its headers are sent. */
+  /** `reply.sent` is already `true` when another writer has taken over the reply, even before its headers are sent. */
   override isAnswered(): boolean {
     return this.reply.sent || super.isAnswered()
   }
@@ -85,14 +85,14 @@ class FastifyIncoming extends NodeIncoming {
 }
 
 /**
- * Serves every verb below the prefix of the plugin. The application resolves raw URLs and reads bodies,
- * because only it knows the types that a handler accepts.
+ * Creates a plugin that serves every verb below its prefix. The application resolves the raw URLs and reads the bodies, because
+ * only the application knows which types a handler accepts.
  * @param mountedAt called with the prefix
  */
 export function fastifyPlugin(app: Answering, mountedAt: (prefix: string) => void): FastifyPlugin {
   return async (host) => {
     await app.ready()
-    // The published types name nothing of Fastify. Only its instances register plugins.
+    // The published types do not refer to Fastify. The cast is safe, because only Fastify instances register plugins.
     const instance = host as FastifyInstance
     mountedAt(instance.prefix)
     const depth = instance.prefix.split('/').filter((part) => part !== '').length
@@ -117,8 +117,8 @@ export function fastifyPlugin(app: Answering, mountedAt: (prefix: string) => voi
 const withBody = VERBS.filter((verb) => verb !== 'GET' && verb !== 'HEAD')
 
 /**
- * Fastify refuses a malformed Content-Type before the handler can. So Fastify sees another header, and the application reads the
- * header that the client sent.
+ * Hides a malformed Content-Type from Fastify. Otherwise Fastify would refuse the request before the handler can. The application
+ * still reads the original header.
  */
 const hideBadContentType: preParsingHookHandler = (request, _reply, payload, done) => {
   const type = request.headers['content-type']
@@ -128,10 +128,10 @@ const hideBadContentType: preParsingHookHandler = (request, _reply, payload, don
   done(null, payload)
 }
 
-/** A handler that returns nothing: if it returned the reply, Fastify would listen to the end of the stream. */
+/** A handler that returns nothing. If it returned the reply, Fastify would wait for the end of the stream. */
 type FastifyHandler = (request: FastifyRequest, reply: FastifyReply) => void
 
-/** Takes the verbs that Fastify's router does not know, unless the server has its own handler for them. */
+/** Handles the verbs that Fastify's router does not support, unless the server has its own handler for them. */
 function setNotFoundHandler(instance: FastifyInstance, handle: FastifyHandler): void {
   try {
     instance.setNotFoundHandler(handle)
@@ -141,14 +141,14 @@ function setNotFoundHandler(instance: FastifyInstance, handle: FastifyHandler): 
 }
 
 /**
- * Options that let Fastify refuse requests as the application does, also before any plugin runs:
- * `Fastify({ ...fastifyOptions(app) })`. A request that is not HTTP gets the answer of `node:http`.
+ * Returns options that make Fastify refuse requests in the same way as the application, even before any plugin runs: `Fastify({
+ * ...fastifyOptions(app) })`. A request that is not HTTP gets the answer of `node:http`.
  */
 export function fastifyOptions(app: Answering): FastifyOptions {
   return {
     frameworkErrors(_error, request, reply) {
       const refusal = new CallError(400, PROBLEM_TEXTS.malformedUrl)
-      // The published types name nothing of Fastify. Only Fastify calls this.
+      // The published types do not refer to Fastify. The casts are safe, because only Fastify calls this function.
       const incoming = new FastifyIncoming(request as FastifyRequest, reply as FastifyReply, {
         mountDepth: 0,
         refusal,

@@ -2,7 +2,7 @@ import { type BodySource, webBody } from '../body/body-source.ts'
 import type { CallError } from '../errors.ts'
 import type { ErrorLog, Incoming, RawRequest } from '../request/incoming.ts'
 
-/** A `Request` of the Fetch Standard, as the framework reads every request. */
+/** Adapts a `Request` of the Fetch Standard to the framework. */
 export class FetchIncoming implements Incoming {
   readonly method: string
   readonly target: string
@@ -15,7 +15,7 @@ export class FetchIncoming implements Incoming {
 
   constructor(request: Request, extra: readonly unknown[]) {
     this.method = request.method
-    // The text after the scheme and the host, which has at least one character.
+    // The target is the text after the scheme and the host. It has at least one character.
     this.target = request.url.slice(pathStart(request.url))
     this.raw = { request, extra }
     this.#request = request
@@ -38,7 +38,7 @@ export class FetchIncoming implements Incoming {
     return this.#request.signal
   }
 
-  /** Here an answer is always a returned value. */
+  /** With fetch, an answer is always a return value. */
   isAnswered(): boolean {
     return false
   }
@@ -58,7 +58,7 @@ function pathStart(url: string): number {
   return url.indexOf('/', SCHEME_LENGTH_MAX)
 }
 
-/** The address in a further argument of the server: `{ remoteAddr }` of Deno, `{ incoming }` of Hono on Node.js. */
+/** Reads the client's address from `{ remoteAddr }` of Deno or `{ incoming }` of Hono on Node.js. */
 function addressIn(extra: unknown): string | undefined {
   const host = property(property(extra, 'remoteAddr'), 'hostname')
   const address = host ?? property(property(property(extra, 'incoming'), 'socket'), 'remoteAddress')

@@ -1,18 +1,18 @@
 import { webBody } from '../body/body-source.ts'
 import type { Incoming } from '../request/incoming.ts'
 
-/** A request for `app.inject`: it reaches the handlers as a request from the network would. */
+/** A request for `app.inject`. It reaches the handlers like a request from the network. */
 export interface InjectedRequest {
   readonly method?: string
-  /** The target as a client would send it: path and query. */
+  /** The path and the query, as a client sends them. */
   readonly path: string
   readonly headers?: ConstructorParameters<typeof Headers>[0]
-  /** A body of a web `Response`, or a plain value, which is sent as JSON. */
+  /** A body as for a web `Response`, or a plain value that is sent as JSON. */
   readonly body?: unknown
   readonly signal?: AbortSignal
 }
 
-/** Makes a request without a connection. The path is not parsed as a URL, so that tests can send malformed paths. */
+/** Creates a request without a connection. Does not parse the path as a URL, so that tests can send malformed paths. */
 export async function toIncoming(injected: InjectedRequest): Promise<Incoming> {
   const headers = new Headers(injected.headers)
   const carrier = injected.body === undefined ? undefined : encodeBody(injected.body)

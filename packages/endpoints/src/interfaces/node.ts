@@ -5,12 +5,12 @@ import { type BodySource, ByteCollector, endedEarly, tooLarge } from '../body/bo
 import type { CallError } from '../errors.ts'
 import type { ErrorLog, Incoming, RawRequest } from '../request/incoming.ts'
 
-/** The arguments of a listener of `node:http`, with their real types. The published types name nothing of Node.js. */
+/** Returns the arguments of a `node:http` listener with their real types. The published types do not refer to Node.js. */
 export function asNode(request: NodeRequest, response: NodeResponse): [IncomingMessage, ServerResponse] {
   return [request as IncomingMessage, response as ServerResponse]
 }
 
-/** A request of `node:http`, as the framework reads every request. */
+/** Adapts a request of `node:http` to the framework. */
 export class NodeIncoming implements Incoming {
   readonly method: string
   readonly target: string
@@ -36,7 +36,7 @@ export class NodeIncoming implements Incoming {
   get body(): BodySource | undefined {
     const { headers, httpVersionMajor } = this.#request
     const { 'content-length': length, 'transfer-encoding': encoding } = headers
-    // HTTP/2 may send a body without a header that announces it.
+    // HTTP/2 can send a body without a header that announces it.
     const hasBody = length !== undefined || encoding !== undefined || httpVersionMajor > 1
     return hasBody ? nodeBody(this.#request, length) : undefined
   }
@@ -51,7 +51,7 @@ export class NodeIncoming implements Incoming {
     const { rawHeaders } = this.#request
     for (let i = 1; i < rawHeaders.length; i += 2) {
       const { [i - 1]: name = '', [i]: value = '' } = rawHeaders
-      // HTTP/2 has the request line among the headers.
+      // HTTP/2 has the parts of the request line among the headers, with names that begin with a colon. Skip them.
       if (!name.startsWith(':')) headers.append(name, value)
     }
     return headers
@@ -84,7 +84,7 @@ export class NodeIncoming implements Incoming {
   }
 }
 
-/** The body of a request of `node:http`. @param contentLength its header; undefined: the length is not known before the end */
+/** Returns the body of a `node:http` request. If `contentLength` is `undefined`, the length is not known in advance. */
 export function nodeBody(stream: IncomingMessage, contentLength: string | undefined): BodySource {
   return {
     length: contentLength === undefined ? undefined : Number(contentLength),
@@ -115,17 +115,17 @@ function readStream(stream: IncomingMessage, bytesMax: number): Promise<Uint8Arr
     stream.once('end', () => resolve(collected.bytes()))
     stream.once('error', (cause) => stop(endedEarly(cause)))
     stream.once('close', () => stop(endedEarly()))
-    // The client may have left before a guard admitted the request. The stream then emits no further event.
+    // The client may have disconnected before a guard admitted the request. The stream then emits no further event.
     if (stream.destroyed) stop(endedEarly())
   })
 }
 
 /**
- * Writes an answer. After 413 the connection closes, because the rest of the body is not read. It also closes
- * when the client takes no byte for `writeTimeoutMs` while bytes wait; 0 for never.
+ * Writes an answer. After 413 the connection closes, because the rest of the body is not read. It also closes if the client reads
+ * no byte for `writeTimeoutMs` while bytes wait. With 0, this timeout is off.
  */
 export function sendToNode(response: ServerResponse, { status, headers, body }: Answer, writeTimeoutMs: number): void {
-  // The client has left, or the handler has answered through the raw response.
+  // The client has disconnected, or the handler has answered through the raw response.
   if (response.destroyed || response.headersSent) {
     if (isStream(body)) body.close()
     return
@@ -137,13 +137,13 @@ export function sendToNode(response: ServerResponse, { status, headers, body }: 
   else response.end(body)
 }
 
-/** Called when nothing was read or written for a time. A slow source is not the client's fault. */
+/** Disconnects an idle client that has unread bytes. If a slow source causes the idle time, the client stays. */
 function cutStalledClient(response: ServerResponse): void {
   const isWaiting = response.writableNeedDrain || (response.writableEnded && !response.writableFinished)
   if (isWaiting || response.writableLength > 0) response.destroy()
 }
 
-/** Copies a stream as fast as the client reads. Breaks the connection when the stream fails. */
+/** Sends a stream as fast as the client reads. Breaks the connection if the stream fails. */
 async function sendStream(stream: ByteStream, response: ServerResponse): Promise<void> {
   response.once('close', stream.close)
   try {
@@ -167,19 +167,19 @@ function waitUntilWritable(response: ServerResponse): Promise<void> {
   })
 }
 
-/** Enough of `IncomingMessage` to identify it. So the published types need none of Node.js. */
+/** The part of `IncomingMessage` that identifies it. With this type, the published types do not need those of Node.js. */
 interface NodeRequest {
   readonly httpVersionMajor: number
   readonly rawHeaders: readonly string[]
   readonly url?: string | undefined
 }
 
-/** Enough of `ServerResponse` to identify it. */
+/** The part of `ServerResponse` that identifies it. */
 interface NodeResponse {
   readonly headersSent: boolean
   readonly statusCode: number
   readonly writableFinished: boolean
 }
 
-/** A listener that `http.createServer` of Node.js takes. */
+/** A listener for `http.createServer` of Node.js. */
 export type NodeListener = (request: NodeRequest, response: NodeResponse) => Promise<void>

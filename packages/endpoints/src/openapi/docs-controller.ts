@@ -3,8 +3,8 @@ import { Controller } from '../controller.ts'
 import type { ControllerClass } from '../routing/table.ts'
 
 /**
- * Makes a controller that shows the API. `export const Docs = docsController()` answers `/docs` with a page,
- * and `/docs/openapi.json` with the document. Neither is in the document.
+ * Creates a controller that shows the API. With `export const Docs = docsController()`, `/docs` answers with a page and
+ * `/docs/openapi.json` with the document. The document lists neither of these URLs.
  */
 export function docsController(): ControllerClass {
   return class Docs extends Controller {
@@ -34,7 +34,7 @@ const style = `
   pre { overflow: auto; background: #8881; padding: .6rem; border-radius: 6px }
 `
 
-/** Builds the list with text nodes alone: nothing of the document is ever read as HTML. */
+/** Builds the list only with text nodes, so that no part of the document is interpreted as HTML. */
 const script = `
   const add = (parent, name, text, attributes = {}) => {
     const element = parent.appendChild(document.createElement(name))
@@ -75,12 +75,12 @@ const script = `
   })
 `
 
-/** The policy of the page: it may run its own script and style, and fetch from its own host. */
+/** Returns the content security policy of the page. The page may run its own script and style, and fetch from its own host. */
 function docsPolicy(nonce: string): string {
   return `default-src 'none'; script-src 'nonce-${nonce}'; style-src 'nonce-${nonce}'; connect-src 'self'`
 }
 
-/** A page that lists the operations of a document. It loads nothing from other hosts. */
+/** Returns a page that lists the operations of a document. The page loads nothing from other hosts. */
 function docsPage(documentPath: string, nonce: string): string {
   return `<!doctype html>
 <html lang="en">

@@ -1,25 +1,23 @@
 export type JsonSchema = { [key: string]: unknown }
 
-/** One method of a URL in the document. */
 export interface Operation {
   readonly operationId: string
   readonly [key: string]: unknown
 }
 
-/** Title and version of an API. */
 export interface DocumentInfo {
   readonly title: string
   readonly version: string
   readonly description?: string
 }
 
-/** The place of an API: an address, or a path such as `/api` when it is mounted below another one. */
+/** The location of an API: a URL, or a path such as `/api` if the API is mounted below another one. */
 export interface DocumentServer {
   readonly url: string
   readonly description?: string
 }
 
-/** A description of an application by OpenAPI 3.1. */
+/** An OpenAPI 3.1 document of an application. */
 export interface OpenApiDocument {
   readonly openapi: '3.1.0'
   readonly info: DocumentInfo

@@ -104,7 +104,7 @@ beforeAll(async () => {
   document = app.openapi()
 })
 
-/** The operations by id, with their verb and path. */
+/** Returns the verb and path of each operation, by id. */
 function operations({ paths }: OpenApiDocument): Record<string, string> {
   const entries = Object.entries(paths).flatMap(([path, verbs]) =>
     Object.entries(verbs).map(([verb, { operationId }]) => [operationId, `${verb} ${path}`]),

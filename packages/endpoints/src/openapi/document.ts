@@ -15,8 +15,8 @@ export interface DocumentHead {
 }
 
 /**
- * Describes every handler that is not hidden, with a path for each number of its positionals.
- * @throws Error when two operations have one id
+ * Describes every handler that is not hidden. Each possible number of positionals gives a separate path.
+ * @throws Error if two operations have the same id
  */
 export function buildDocument(
   { table, settings }: Pick<Core, 'table' | 'settings'>,
@@ -57,7 +57,7 @@ function guardsOf({ guards }: Route): Route['guards']['early'] {
   return [...guards.early, ...guards.bound]
 }
 
-/** A path of the document: an endpoint with a number of positionals. */
+/** A path of the document: an endpoint with a given number of positionals. */
 interface DocumentedPath {
   readonly endpoint: Endpoint
   readonly pattern: string
@@ -72,7 +72,7 @@ function pathsOf(endpoint: Endpoint): readonly DocumentedPath[] {
       const route = documentedRoute(endpoint, verb, count)
       return route === undefined ? [] : [[verb, route] as const]
     })
-    // Two verbs may name a positional differently. The path uses the name of the first verb.
+    // Two verbs may have different names for the same positional. The path uses the name of the first verb.
     const [first] = calls
     if (first === undefined) return []
     const [, route] = first
@@ -81,13 +81,13 @@ function pathsOf(endpoint: Endpoint): readonly DocumentedPath[] {
 }
 
 function documentedRoute(endpoint: Endpoint, verb: Verb, count: number): Route | undefined {
-  // Every path answers HEAD and OPTIONS by itself, so the document lists only those that a controller handles.
+  // Every path answers HEAD and OPTIONS automatically. The document lists these verbs only if a controller handles them.
   if ((verb === 'HEAD' || verb === 'OPTIONS') && !endpoint.routes.has(verb)) return undefined
   const route = routeFor(endpoint, verb, count)
   return route === undefined || route.spec?.hidden || count > route.binding.places ? undefined : route
 }
 
-/** The name of an operation in generated clients: `GET /foo/{bar}` is `getFooWithBar`. */
+/** Returns the name of an operation in generated clients. For example, `GET /foo/{bar}` becomes `getFooWithBar`. */
 function operationId(verb: string, base: string, places: readonly string[]): string {
   return [verb.toLowerCase(), camel(base), places.length === 0 ? '' : 'With', ...places.map(camel)].join('')
 }
@@ -110,7 +110,7 @@ const Manifest = z
     ...(description === undefined ? {} : { description }),
   }))
 
-/** Name and version of the nearest package.json in or above a folder. Runtimes without files get a default. */
+/** Returns the name and version of the nearest package.json. Runtimes without a file system get a default. */
 export function packageInfo(dir: string | undefined): DocumentInfo {
   if (typeof process === 'undefined' || process.getBuiltinModule === undefined) return UNKNOWN
   const { existsSync, readFileSync } = process.getBuiltinModule('node:fs')
@@ -126,11 +126,11 @@ export interface DocumentedCall {
   readonly id: string
   readonly verb: Verb
   readonly route: Route
-  /** Names of the positionals in the path. */
+  /** The names of the positionals in the path. */
   readonly places: readonly string[]
 }
 
-/** Describes one method of one path (OpenAPI 3.1, Operation Object). Named schemas go to `components`. */
+/** Describes one method of one path (OpenAPI 3.1, Operation Object). Adds named schemas to `components`. */
 export function buildOperation(call: DocumentedCall, components: SchemaComponents): Operation {
   const { id, route } = call
   const { summary, description, deprecated, tags } = route.spec ?? {}
@@ -153,7 +153,7 @@ export function buildOperation(call: DocumentedCall, components: SchemaComponent
   }
 }
 
-/** Describes the preflight of a browser, for a path with CORS (Fetch Standard, CORS-preflight request). */
+/** Describes the preflight request of a browser, for a path with CORS (Fetch Standard, CORS-preflight request). */
 export function preflightOperation(id: string, modulePath: readonly string[], places: readonly string[]): Operation {
   const parameters = places.map((name) => ({ name, in: 'path', required: true, schema: { type: 'string' } }))
   return {
@@ -167,12 +167,12 @@ export function preflightOperation(id: string, modulePath: readonly string[], pl
   }
 }
 
-/** An operation without tags belongs to its module. */
+/** Returns the tags of an operation without tags: the name of its module. */
 function tagsOf(names: readonly string[]): readonly string[] {
   return names.length === 0 ? ['root'] : names
 }
 
-/** A call must pass all guards, so all schemes together are one requirement. */
+/** A call must pass all guards, so all their schemes form one requirement. */
 function securityOf({ guards }: Route): Readonly<Record<string, readonly string[]>> | undefined {
   const schemes = [...guards.early, ...guards.bound].flatMap(({ security }) => security ?? [])
   return schemes.length === 0 ? undefined : Object.fromEntries(schemes.map(({ name, scopes = [] }) => [name, scopes]))
@@ -193,7 +193,7 @@ function pathParameters({ route, places }: DocumentedCall, components: SchemaCom
   })
 }
 
-/** Keywords are in the query when the body does not hold them. */
+/** Keywords are in the query if they are not in the body. */
 function queryParameters(call: DocumentedCall, components: SchemaComponents): readonly JsonSchema[] {
   const { spec, binding } = call.route
   if (takesBody(call) && binding.body === 'keywords') return []
@@ -227,17 +227,17 @@ function buildRequestBody(call: DocumentedCall, components: SchemaComponents): J
   }
   const schema = keywordsSchema(call.route, components)
   if (schema === undefined) return undefined
-  // Only a multipart form can hold a file.
+  // Only a multipart form can contain a file.
   const types = holdsFile(schema, components)
     ? ['multipart/form-data']
     : ['application/json', 'application/x-www-form-urlencoded']
-  // A schema without required members may say that an object without members is not enough.
+  // A schema without required members may still require at least one member.
   const required =
     (Array.isArray(schema.required) && schema.required.length > 0) || Number(schema.minProperties ?? 0) > 0
   return { required, content: Object.fromEntries(types.map((type) => [type, { schema }])) }
 }
 
-/** Whether a schema, or one that it refers to, has a file. */
+/** Returns whether a schema, or a schema that it refers to, contains a file. */
 function holdsFile(
   schema: JsonSchema,
   { schemas }: Pick<SchemaComponents, 'schemas'>,
@@ -260,7 +260,7 @@ function keywordsSchema({ spec, binding }: Route, components: SchemaComponents):
   return { type: 'object', properties, required, additionalProperties: open }
 }
 
-/** Says in the schema that unknown keywords are refused. */
+/** Marks in the schema that unknown keywords are refused. */
 function closed(keywords: ZodType, schema: JsonSchema): JsonSchema | undefined {
   const object = objectOf(keywords)
   if (object === undefined && knownNames(keywords) !== undefined) return { ...schema, unevaluatedProperties: false }
@@ -277,7 +277,7 @@ const refusals: Readonly<Record<number, string>> = {
   500: 'Unexpected error',
 }
 
-/** The statuses of an operation: of its handler, of its guards, and of the framework. */
+/** Returns the statuses of an operation: those of its handler, of its guards, and of the framework. */
 function buildResponses(
   route: Route,
   components: SchemaComponents,
@@ -287,10 +287,10 @@ function buildResponses(
   const refuse = (...statuses: readonly number[]): void => {
     for (const status of statuses) errors.set(status, refusals[status] ?? '')
   }
-  // Every operation may answer 400, because a query may hold unknown names.
+  // Every operation may answer 400, because the query may contain unknown names.
   refuse(400, 500)
   if (hasPositionals) refuse(404)
-  // DELETE takes no body, but reads one and refuses it.
+  // DELETE accepts no body, but the framework reads and refuses one.
   if (readsBody) refuse(413, 415)
   if (route.versions !== undefined) refuse(406)
   const documented = [...route.guards.early, ...route.guards.bound, route.spec ?? {}]
@@ -312,7 +312,7 @@ function successes(route: Route, components: SchemaComponents): JsonSchema {
   const further = (spec?.types ?? []).map((each) => [each, {}])
   if (returns !== undefined) {
     const schema = components.refer(returns, 'output')
-    // The extension of a class holds for texts only.
+    // The file extension of a class determines the media type only for texts.
     const ownType = type ?? (schema.type === 'string' ? extensionType : undefined) ?? 'application/json'
     const content = { [ownType]: { schema }, ...Object.fromEntries(further) }
     return { [status ?? 200]: { description: 'Success', content } }

@@ -4,8 +4,8 @@ import type { OpenApiDocument } from '../openapi/document-types.ts'
 import type { ListedRoute, ResolvedPath } from '../routing/listed-route.ts'
 
 /**
- * The part of an application that its controllers and guards have, as `this.application` and `request.application`. `Application`
- * is this and the ways to serve and to close it, which are not theirs.
+ * The part of an application that controllers and guards can access, as `this.application` and `request.application`.
+ * `Application` adds the methods to serve and close it, which controllers must not call.
  */
 export abstract class ControllerApplication<Context = unknown> {
   readonly context: Context
@@ -20,10 +20,10 @@ export abstract class ControllerApplication<Context = unknown> {
   abstract inject(request: InjectedRequest): Promise<Response>
   /** Lists every handler, in the order of the URLs. @throws Error before `ready` */
   abstract routes(): readonly ListedRoute[]
-  /** Says where a request would go. @throws Error before `ready` */
+  /** Returns the handler that a request would reach. @throws Error before `ready` */
   abstract resolve(method: string, path: string): ResolvedPath
   /**
-   * The OpenAPI 3.1 document of all handlers that are not hidden. Its server is the prefix in Fastify.
+   * Returns the OpenAPI 3.1 document of all handlers that are not hidden. In Fastify, its server is the prefix.
    * @throws Error before `ready`
    */
   abstract openapi(): OpenApiDocument

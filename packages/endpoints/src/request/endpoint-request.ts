@@ -12,7 +12,7 @@ import type { ControllerApplication } from './controller-application.ts'
 import type { Incoming, RawRequest } from './incoming.ts'
 import { type FoundHandler, RouteInfo } from './route-info.ts'
 
-/** The application that serves a request, and its settings that bound how the request is read. */
+/** The application that serves a request, and the settings that limit how the request is read. */
 interface RequestHost {
   readonly application: ControllerApplication
   readonly settings: {
@@ -30,11 +30,11 @@ const kinds: Readonly<Record<string, string>> = { client: 'basic', token: 'beare
 /** The request that a controller answers, as `this.request`. */
 export class EndpointRequest {
   readonly method: string
-  /** The path as it was sent, without the query. */
+  /** The path as the client sent it, without the query. */
   readonly path: string
-  /** The id that the client sent, if it is valid; else a new one. */
+  /** The id that the client sent if it is valid, otherwise a new id. */
   readonly id: string
-  /** The caller, as the check of `authBasic` or `authBearer` returned it. */
+  /** The identity of the caller: the value that the check of `authBasic` or `authBearer` returned. */
   identity: unknown
   readonly #incoming: Incoming
   readonly #host: RequestHost
@@ -63,7 +63,7 @@ export class EndpointRequest {
     this.#found = found
   }
 
-  /** The request of Node.js, of the web or of Fastify behind this one. */
+  /** The original request of Node.js, of the Fetch API, or of Fastify. */
   get raw(): RawRequest {
     return this.#incoming.raw
   }
@@ -72,12 +72,12 @@ export class EndpointRequest {
     return this.#host.application
   }
 
-  /** The handler that answers; undefined when the URL does not exist or does not take the verb. */
+  /** The handler that answers, or `undefined` if the URL does not exist or does not support the verb. */
   get route(): RouteInfo | undefined {
     return this.#found && new RouteInfo(this.#found)
   }
 
-  /** The query by name. A repeated name has a list. @throws CallError 400 for a malformed query */
+  /** The query values by name. A repeated name has a list. @throws CallError 400 if the query is malformed */
   get query(): Readonly<Keywords> {
     const isAbsent = this.#found?.route.absentIfEmpty ?? (() => this.#host.settings.emptyAsAbsent)
     this.#query ??= parseUrlEncoded(this.#target.query, isAbsent)
@@ -89,7 +89,7 @@ export class EndpointRequest {
     return this.#headers
   }
 
-  /** One header by its lower-case name. It is cheaper than `headers`. */
+  /** Returns one header by its lower-case name. It is faster than `headers`. */
   header(name: string): string | undefined {
     return this.#incoming.header(name)
   }
@@ -100,7 +100,7 @@ export class EndpointRequest {
     return this.#url
   }
 
-  /** The address of the client, as far as trusted proxies tell it. */
+  /** The address of the client, based on the headers of trusted proxies. */
   get ip(): string {
     const trusted = this.#host.settings.trustedProxies
     if (trusted === 0) return this.#incoming.address()
@@ -109,41 +109,41 @@ export class EndpointRequest {
     return hops[Math.max(0, hops.length - 1 - trusted)] ?? ''
   }
 
-  /** Aborted when the client leaves. */
+  /** Aborted when the client disconnects. */
   get signal(): AbortSignal {
     return this.#incoming.signal()
   }
 
   /**
-   * The version that the client asks for: the parameter `version` of the preferred range of `Accept` that includes `mediaType`.
-   * Empty without one. The answer then varies by `Accept`.
+   * Returns the version that the client requests, or an empty text. The version is the parameter `version` in the preferred range
+   * of `Accept` that includes `mediaType`. Adds `Accept` to the `Vary` header of the answer.
    */
   version(mediaType = '*/*'): string {
     this.#response.vary('Accept')
     return preferredRange(this.header('accept') ?? '', mediaType)?.parameters.get('version') ?? ''
   }
 
-  /** The type that the client prefers; undefined when it accepts none of them. */
+  /** Returns the type that the client prefers, or `undefined` if the client accepts none of the types. */
   accepts(...types: readonly string[]): string | undefined {
     this.#response.vary('Accept')
     return preferredType(this.header('accept') ?? '', types)
   }
 
-  /** The credentials in `Authorization`; undefined when it is missing or malformed. */
+  /** Returns the credentials in `Authorization`, or `undefined` if the header is missing or malformed. */
   auth(): Credentials | undefined {
     return parseCredentials(this.header('authorization'))
   }
 
-  /** Whether the client uses this scheme: `basic` (or `client`), `bearer` (or `token`, `access`), or another one. */
+  /** Returns whether the client uses this scheme: `basic` (or `client`), `bearer` (or `token`, `access`), or any other scheme. */
   isAuth(scheme: string): boolean {
     const name = scheme.toLowerCase()
     return this.auth()?.scheme === (kinds[name] ?? name)
   }
 
   /**
-   * The body while it arrives. Only for handlers that declare `body: 'raw'`, and only once. It fails after more than `limit`
-   * bytes; `Infinity` is no limit.
-   * @throws CallError 413 when Content-Length is larger, TypeError when the body was read before
+   * Returns the body as a stream. Only handlers with `body: 'raw'` may call it, and only once. The stream fails after more than
+   * `limit` bytes. `Infinity` means no limit.
+   * @throws CallError 413 if Content-Length is larger, TypeError if the body was already read
    */
   stream(limit = this.#bodyBytesMax): ReadableStream<Uint8Array> {
     const body = this.#takeBody()
@@ -154,8 +154,8 @@ export class EndpointRequest {
   }
 
   /**
-   * The whole body, for the same handlers. It may be read again, also as text or JSON. `limit` is in bytes.
-   * @throws CallError 413 when it is larger than the limit, TypeError when it was read as a stream
+   * Returns the whole body, for handlers with `body: 'raw'`. It can be read again, also as text or JSON. `limit` is in bytes.
+   * @throws CallError 413 if the body is larger than the limit, TypeError if it was read as a stream
    */
   async bytes(limit = this.#bodyBytesMax): Promise<Uint8Array> {
     this.#bytes ??= this.#takeBody()?.read(limit) ?? Promise.resolve(new Uint8Array())
@@ -164,20 +164,20 @@ export class EndpointRequest {
     return bytes
   }
 
-  /** @throws CallError 400 when the body is not UTF-8 */
+  /** @throws CallError 400 if the body is not UTF-8 */
   async text(limit?: number): Promise<string> {
     return decodeUtf8(await this.bytes(limit))
   }
 
-  /** @throws CallError 400 when the body is not JSON */
+  /** @throws CallError 400 if the body is not JSON */
   async json(limit?: number): Promise<unknown> {
     return parseJson(await this.text(limit), this.#host.settings.json)
   }
 
   /**
-   * The parts of a multipart form while they arrive, for the same handlers, and only once. Files may be larger than memory if
-   * `bodyLimit` and `multipart` allow it.
-   * @throws CallError 415 for another media type, 400 for a malformed form, 413 for a form that is too large
+   * Returns the parts of a multipart form as they arrive. Only handlers with `body: 'raw'` may call it, and only once. Files may
+   * be larger than memory if `bodyLimit` and `multipart` allow it.
+   * @throws CallError 415 for another media type, 400 for a malformed form, 413 if the form is too large
    */
   parts(): AsyncGenerator<FormPart, void> {
     const type = this.header('content-type') ?? ''
@@ -202,7 +202,7 @@ export class EndpointRequest {
   }
 }
 
-/** Fastify may take its id from a header of the request, which may hold any byte. */
+/** Fastify may take its id from a header of the request, and that header may contain any byte. */
 const sendableId = /^[\x21-\x7e]+$/
 const goodId = /^[A-Za-z0-9._-]{1,64}$/
 
@@ -219,8 +219,8 @@ let drawn = ''
 let next = endings.length
 
 /**
- * Generates the id of a request: a UUID whose last 12 bits count up, so that one random UUID serves 4,096
- * requests. A random UUID for each would take a thirtieth of the time of a small request.
+ * Generates a request id. The id is a UUID whose last 12 bits count up, so that one random UUID is enough for 4,096 requests. A
+ * random UUID for each request would take about 3 % of the time of a small request.
  */
 export function generateRequestId(): string {
   if (next === endings.length) {
@@ -236,12 +236,12 @@ interface AcceptRange extends MediaType {
   readonly q: number
 }
 
-/** The preferred range that includes this type, or overlaps with this range; undefined when the client accepts none. */
+/** Returns the preferred range that includes or overlaps with this type, or `undefined` if there is none. */
 function preferredRange(header: string, mediaType: string): AcceptRange | undefined {
   return parseAccept(header).find(({ type, q }) => q > 0 && matchesRange(type, mediaType))
 }
 
-/** The type that the client prefers; undefined when it accepts none. An empty header accepts every type. */
+/** Returns the type that the client prefers, or `undefined` if the client accepts none. An empty header accepts every type. */
 function preferredType(header: string, types: readonly string[]): string | undefined {
   if (header.trim() === '') return types[0]
   for (const { type, q } of parseAccept(header)) {
@@ -251,7 +251,7 @@ function preferredType(header: string, types: readonly string[]): string | undef
   return undefined
 }
 
-/** The ranges in the order of preference: by `q`, then by how specific they are, then by the number of parameters. */
+/** Returns the ranges by preference: by `q`, then the most specific, then the one with the most parameters. */
 function parseAccept(header: string): readonly AcceptRange[] {
   const ranges = header.split(',').flatMap((text): AcceptRange[] => {
     const media = parseMediaType(text)
@@ -264,7 +264,7 @@ function parseAccept(header: string): readonly AcceptRange[] {
   return ranges.sort((a, b) => b.q - a.q || specificity(b) - specificity(a) || b.parameters.size - a.parameters.size)
 }
 
-/** How many of type and subtype a range names. */
+/** Returns 0 for `*​/*`, 1 if the range names only the type, and 2 if it also names the subtype. */
 function specificity({ type }: AcceptRange): number {
   if (type === '*/*') return 0
   return type.endsWith('/*') ? 1 : 2
@@ -277,18 +277,17 @@ function matchesRange(one: string, other: string): boolean {
   return matchesPart(a, c) && matchesPart(b, d)
 }
 
-/** The scheme and the credentials of the header `Authorization`. */
 interface Credentials {
-  /** In lower case: `basic`, `bearer`. */
+  /** The scheme in lower case, such as `basic` or `bearer`. */
   readonly scheme: string
   /** The text after the scheme. */
   readonly token: string
-  /** For the scheme Basic. */
+  /** Only for the scheme Basic. */
   readonly username?: string
   readonly password?: string
 }
 
-/** Reads `Authorization`; undefined when it is missing or malformed. */
+/** Reads `Authorization`. Returns `undefined` if the header is missing or malformed. */
 function parseCredentials(header: string | undefined): Credentials | undefined {
   const [, scheme = '', token = ''] = /^([A-Za-z][\w-]*) +([^\s].*)$/.exec(header ?? '') ?? []
   if (scheme === '') return undefined
@@ -308,17 +307,17 @@ function decodeBase64(text: string): string | undefined {
   }
 }
 
-/** Values of a query by name. A list repeats the name. Undefined is left out. */
+/** Query values by name. A list repeats the name, and `undefined` values are omitted. */
 type QueryValues = Readonly<Record<string, string | number | boolean | undefined | readonly (string | number)[]>>
 
 type Parts = readonly (string | number)[]
 
-/** The URL of a request. It builds other URLs of the application. */
+/** The URL of a request. It can also build other URLs of the application. */
 class RequestUrl extends URL {
   readonly #modulePath: Parts
   readonly #controllerPath: Parts
 
-  /** The paths of the module and of the class that answer, with the prefix of a mount. */
+  /** The paths of the module and of the class that answer, including the prefix of a mount. */
   constructor(href: string, modulePath: Parts, controllerPath: Parts) {
     super(href)
     this.#modulePath = modulePath
@@ -329,7 +328,7 @@ class RequestUrl extends URL {
     return this.#build(this.#modulePath, parts)
   }
 
-  /** A URL below the class that answers. */
+  /** Returns a URL below the class that answers. */
   controller(...parts: [...Parts] | [...Parts, QueryValues]): URL {
     return this.#build(this.#controllerPath, parts)
   }
@@ -347,10 +346,10 @@ class RequestUrl extends URL {
   }
 }
 
-/** A host, perhaps with a port. With `/`, `?`, `#`, `@` or `\\` a client would choose another part of the URL. */
+/** A host with an optional port. Characters such as `/` or `@` could change other parts of the URL. */
 const bareHost = /^[^\s/?#@\\]+$/
 
-/** The URL of a request. Behind trusted proxies, scheme and host come from the forwarding headers. */
+/** Returns the URL of a request. Behind trusted proxies, the scheme and host come from the forwarding headers. */
 function buildRequestUrl(
   incoming: Incoming,
   {
@@ -373,7 +372,7 @@ function buildRequestUrl(
   return new RequestUrl(`${origin}${path}${query}`, [...mount, ...modulePath], [...mount, ...modulePath, ...classPath])
 }
 
-/** The value that the outermost trusted proxy gives a header; undefined when no proxy is trusted, or the header is missing. */
+/** Returns the value of a header from the outermost trusted proxy, or `undefined` without such a proxy or header. */
 function forwarded(incoming: Incoming, name: string, trustedProxies: number): string | undefined {
   const values = trustedProxies === 0 ? [] : (incoming.header(name)?.split(',') ?? [])
   return values[Math.max(0, values.length - trustedProxies)]?.trim()

@@ -3,7 +3,7 @@ import type { MultipartLimits } from '../body/multipart.ts'
 import { type HandlerPlace, patternOf } from '../routing/pattern.ts'
 import { allowedVerbs, type Counted, type VerbRoutes } from '../routing/verbs.ts'
 
-/** The handler that answers a request, as far as the request needs to know it. */
+/** The part of the handler that the request exposes. */
 export interface FoundHandler {
   readonly route: HandlerPlace & {
     readonly className: string
@@ -20,15 +20,15 @@ export interface FoundHandler {
 
 /** The handler that answers a request, as `this.request.route`. */
 export class RouteInfo {
-  /** Modules on the way, joined with dots: `foo.baz`; empty for the root. */
+  /** The modules on the path, joined with dots, such as `foo.baz`. It is empty for the root. */
   readonly module: string
-  /** The exported name, with nested classes joined by dots: `Admin.Users`. */
+  /** The exported name, with the names of nested classes joined by dots, such as `Admin.Users`. */
   readonly className: string
-  /** Name of the method: `GET_stats`. */
+  /** The name of the method, such as `GET_stats`. */
   readonly handler: string
-  /** The URL, with names for the positionals: `/foo/bar/{che}`. */
+  /** The URL with names for the positionals, such as `/foo/bar/{che}`. */
   readonly pattern: string
-  /** The positionals of the path. */
+  /** The values of the positionals in the path. */
   readonly positionals: readonly string[]
   readonly #endpoint: FoundHandler['endpoint']
 
@@ -41,12 +41,12 @@ export class RouteInfo {
     this.#endpoint = endpoint
   }
 
-  /** The verbs of this URL. */
+  /** The verbs that this URL supports. */
   get allow(): readonly string[] {
     return allowedVerbs(this.#endpoint, this.positionals.length)
   }
 
-  /** All members. `JSON.stringify` would leave out the getter. */
+  /** Returns all members, because `JSON.stringify` would omit the getter. */
   toJSON(): object {
     return { ...this, allow: this.allow }
   }

@@ -1,24 +1,24 @@
 export interface ListedRoute {
   readonly verb: string
-  /** With all the positionals that it may take: `/foo/bar/{che}`. */
+  /** The URL with all positionals that it may have, such as `/foo/bar/{che}`. */
   readonly pattern: string
-  /** How many of them a request must give. */
+  /** The number of required positionals. */
   readonly required: number
-  /** Whether the last stands for any number of them. */
+  /** Whether the last positional stands for any number of positionals. */
   readonly rest: boolean
   readonly module: string
   readonly className: string
   readonly handler: string
-  /** File, or key of the module map. */
+  /** The file or the key in the module map. */
   readonly source: string
 }
 
-/** The handler that a request would reach, or the status that it would get without one. */
+/** The handler that a request would reach, or the status that the request would get without a handler. */
 export interface ResolvedPath {
-  /** 200 when a handler would be called; otherwise the status of the answer: 204, 400, 404, 405, 414, 501. */
+  /** 200 if a handler would be called. Otherwise it is the status of the answer: 204, 400, 404, 405, 414 or 501. */
   readonly status: number
   readonly route: ListedRoute | undefined
   readonly positionals: readonly string[]
-  /** The verbs of this URL; empty where there is none. */
+  /** The verbs that this URL supports. The list is empty if the URL does not exist. */
   readonly allow: readonly string[]
 }

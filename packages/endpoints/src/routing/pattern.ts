@@ -1,13 +1,13 @@
 export interface HandlerPlace {
-  /** URL names of the modules on the way; empty for the root. */
+  /** The URL names of the modules on the path. The list is empty for the root. */
   readonly modulePath: readonly string[]
-  /** URL names below the module: classes, then the suffix. */
+  /** The URL names below the module: first the classes, then the suffix. */
   readonly classPath: readonly string[]
 }
 
-/** How many positionals a handler takes, and their names. */
+/** The number of positionals that a handler accepts, and their names. */
 export interface Positionals {
-  /** Names of the positionals, as far as the source tells them. */
+  /** The names of the positionals that the source shows. */
   readonly names: readonly string[]
   readonly binding: { readonly places: number }
 }
@@ -17,8 +17,8 @@ export function basePath({ modulePath, classPath }: HandlerPlace): string {
 }
 
 /**
- * Names of the places for positionals, in order. The last one may name the rest. A leading `_`, which marks an unused
- * parameter, is dropped.
+ * Returns the names of the positionals, in order. The last name may stand for all remaining positionals. Removes a leading `_`,
+ * which marks an unused parameter.
  */
 export function placeNames({ names, binding }: Positionals): readonly string[] {
   const places = new Set<string>()
@@ -29,14 +29,14 @@ export function placeNames({ names, binding }: Positionals): readonly string[] {
   return [...places]
 }
 
-/** The URL for each number of positionals: `['/foo/bar', '/foo/bar/{che}']`. The rest is one place. */
+/** Returns the URL for each number of positionals, such as `['/foo', '/foo/{che}']`. The rest counts as one. */
 export function buildPatterns(route: HandlerPlace & Positionals): readonly string[] {
   const base = basePath(route)
   const places = placeNames(route).map((name) => `{${name}}`)
   return [base, ...places.map((_, i) => `${base === '/' ? '' : base}/${places.slice(0, i + 1).join('/')}`)]
 }
 
-/** The URL for this number of positionals. */
+/** Returns the URL for this number of positionals. */
 export function patternOf({ patterns }: { readonly patterns: readonly string[] }, count: number): string {
   return patterns[Math.min(count, patterns.length - 1)] ?? ''
 }

@@ -3,7 +3,7 @@ import { type EveryInterface, everyInterface } from '../../test/every-interface.
 import { errorAnswer, errorBody, jsonAnswer } from '../../test/whole-answers.ts'
 import { Controller } from '../endpoints.ts'
 
-/** Answers with its arguments. */
+/** A controller that answers with its arguments. */
 abstract class Echo extends Controller {
   echo(handler: string, positionals: readonly unknown[], keywords: object = {}): object {
     const { module, className } = this.request.route ?? {}

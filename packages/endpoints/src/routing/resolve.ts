@@ -6,7 +6,7 @@ import type { Endpoint, ModuleNode, Route, RouteTable } from './table.ts'
 import { parseTarget } from './target.ts'
 import { allowedVerbs, isVerb, routeFor, type Verb } from './verbs.ts'
 
-/** The handler of a request, and the rest of the path as its positional arguments. */
+/** The handler of a request. The rest of the path becomes its positional arguments. */
 export interface Found {
   readonly verdict: 'found'
   readonly endpoint: Endpoint
@@ -14,7 +14,7 @@ export interface Found {
   readonly positionals: readonly string[]
 }
 
-/** The result of a method and a path. For `not-found`, `longer` answers the verb with more positionals. */
+/** The result for a method and a path. For `not-found`, `longer` is a route that would answer the verb with more positionals. */
 export type Resolution =
   | Found
   | {
@@ -26,9 +26,9 @@ export type Resolution =
   | { readonly verdict: 'not-implemented' }
 
 /**
- * Walks the table (reference: Resolution): modules as far as they go, then classes, then a suffix. The remaining parts are the
- * positionals. The walk never goes back.
- * @param canonical turns a part into its URL name; given when other spellings are accepted
+ * Resolves a path in the table (reference: Resolution). Follows modules as long as their names match, then classes, then a
+ * suffix. The remaining parts are the positionals. It never backtracks.
+ * @param canonical converts a part to its URL name; given if other spellings are accepted
  */
 export function resolve(
   root: ModuleNode,
@@ -63,7 +63,7 @@ function choose(endpoint: Endpoint, verb: Verb, positionals: readonly string[]):
   return { verdict: verb === 'OPTIONS' ? 'options' : 'not-allowed', endpoint, positionals }
 }
 
-/** Every handler of a table, in the order of the URLs. */
+/** Lists every handler of a table, in the order of the URLs. */
 export function listRoutes({ endpoints }: RouteTable): readonly ListedRoute[] {
   return endpoints.flatMap(({ routes }) => [...routes.values()].flat().map(listed))
 }
@@ -75,7 +75,7 @@ function listed(route: Route): ListedRoute {
   return { verb, pattern, ...counts, module: modulePath.join('.'), className, handler, source }
 }
 
-/** Finds where a request would go, without running anything: the handler, or the status that it would get. */
+/** Returns the handler that a request would reach, or the status that it would get. Runs no handler. */
 export function resolvePath(
   { root }: RouteTable,
   { method, path }: { readonly method: string; readonly path: string },

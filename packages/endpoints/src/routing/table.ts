@@ -13,52 +13,52 @@ export type ControllerClass = (new (
 ) => Controller) &
   Pick<typeof Controller, 'private' | 'cors' | 'use'>
 
-/** A handler, with everything that is known about it before a request comes. */
+/** A handler with everything that is known before a request. */
 export interface Route {
   readonly verb: Verb | 'ANY'
-  /** Name of the method, with its suffix: `GET_stats`. */
+  /** The name of the method with its suffix, such as `GET_stats`. */
   readonly handler: string
   readonly method: (this: Controller, ...args: unknown[]) => unknown
   readonly controller: ControllerClass
-  /** URL names of the modules on the way: `['foo', 'baz']`; empty for the root. */
+  /** The URL names of the modules on the path, such as `['foo', 'baz']`. The list is empty for the root. */
   readonly modulePath: readonly string[]
   /** URL names below the module: classes, then the suffix. */
   readonly classPath: readonly string[]
   /** The exported name, with nested classes joined by dots: `Admin.Users`. */
   readonly className: string
-  /** The file, or the key of the module map. */
+  /** The file or the key in the module map. */
   readonly source: string
   readonly binding: Binding
   readonly names: readonly string[]
-  /** The URL for each number of positionals: `['/foo', '/foo/{che}']`. The last one also holds for more. */
+  /** The URL for each number of positionals, such as `['/foo', '/foo/{che}']`. The last URL also applies to higher numbers. */
   readonly patterns: readonly string[]
-  /** In the order in which they run, by phase. */
+  /** The guards of each phase, in the order in which they run. */
   readonly guards: { readonly early: readonly Guard[]; readonly bound: readonly Guard[] }
   /** The declared media type of every answer. */
   readonly type: string | undefined
-  /** Media type of strings and bytes, by the extension of the class. */
+  /** The media type of strings and bytes, from the file extension of the class. */
   readonly extensionType: string | undefined
-  /** Status of the answer, unless the handler sets one. */
+  /** The status of the answer if the handler sets none. */
   readonly status: number | undefined
   readonly versions: readonly string[] | undefined
   readonly returns: ZodType | undefined
-  /** Most bytes of a body. */
+  /** The maximum size of a body, in bytes. */
   readonly bodyBytesMax: number
   readonly multipart: MultipartLimits
-  /** Whether an empty value of a query or form counts as absent, by its name. An unknown name is refused as with any value. */
+  /** Returns whether an empty value of this name counts as absent. Unknown names are refused even if empty. */
   readonly absentIfEmpty: (name: string) => boolean
   /** The options of `accepts`. */
   readonly spec: AcceptsSpec | undefined
 }
 
-/** The routes of each verb. A verb has several when the number of positionals decides. */
+/** The routes of each verb. If a verb has several routes, the number of positionals decides which route answers. */
 export type EndpointRoutes = ReadonlyMap<Verb | 'ANY', readonly Route[]>
 
 export interface Endpoint {
   readonly modulePath: readonly string[]
   readonly classPath: readonly string[]
   readonly routes: EndpointRoutes
-  /** Undefined for a class that only holds controllers. */
+  /** `undefined` for a class that only contains controllers. */
   readonly controller: ControllerClass | undefined
   readonly cors: CorsPolicy | undefined
 }
@@ -77,10 +77,10 @@ export interface ModuleNode {
   readonly fallback: ClassNode | undefined
 }
 
-/** Every URL of an application. It never changes. A reload makes a new table. */
+/** All URLs of an application. A table never changes. A reload creates a new table. */
 export interface RouteTable {
   readonly root: ModuleNode
-  /** In the order of their URLs. */
+  /** All endpoints, in the order of their URLs. */
   readonly endpoints: readonly Endpoint[]
   readonly warnings: readonly string[]
 }

@@ -4,16 +4,16 @@ import { CallError } from '../errors.ts'
 export interface Target {
   /** The path as it was sent, without the query. */
   readonly path: string
-  /** The decoded parts of the path. Empty parts are dropped, so `//foo/` is `/foo`. */
+  /** The decoded parts of the path. Empty parts are dropped, so `//foo/` equals `/foo`. */
   readonly parts: readonly string[]
-  /** The text after the first `?`, as it was sent. */
+  /** The text after the first `?`, as the client sent it. */
   readonly query: string
 }
 
 const PATH_BYTES_MAX = 8_192
 const PARTS_MAX = 128
 
-/** A path with a match needs decoding and checks: an escape, a dot part, or a character that no URL holds. */
+/** Matches paths that need decoding and checks: escapes, dot segments, and characters that no URL may contain. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are characters to refuse
 const suspicious = /[%\\\x00-\x20\x7f-\uffff]|\/\.\.?(?:\/|$)/
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are characters to refuse
@@ -22,13 +22,13 @@ const notInUrl = /[\x00-\x20\x7f-\uffff]/
 const control = /[\x00-\x1f\x7f]/
 
 interface TargetSettings {
-  /** Whether a part may hold an encoded slash. */
+  /** Whether a part may contain an encoded slash. */
   readonly allowEncodedSlash: boolean
 }
 
 /**
- * Splits a request target (reference: Request targets). Nothing is collapsed, and nothing is decoded twice.
- * @throws CallError 400 when it is malformed or ambiguous, 414 when it is too long
+ * Splits a request target (reference: Request targets). Does not collapse dot segments, and decodes only once.
+ * @throws CallError 400 if the target is malformed or ambiguous, 414 if it is too long
  */
 export function parseTarget(target: string, settings: TargetSettings): Target {
   if (target.includes('#')) throw malformed()
@@ -42,7 +42,7 @@ export function parseTarget(target: string, settings: TargetSettings): Target {
   return { path, query, parts: suspicious.test(path) ? parts.map((part) => decode(part, settings)) : parts }
 }
 
-/** The parts between the slashes, without empty ones. */
+/** Returns the parts between the slashes, without empty parts. */
 function splitPath(path: string): string[] {
   const parts: string[] = []
   for (let start = 0; start < path.length; ) {
@@ -54,7 +54,7 @@ function splitPath(path: string): string[] {
   return parts
 }
 
-/** The path of a target in absolute form: `http://host/path` is `/path`. The host has no part in routing. */
+/** Returns the path of a target in absolute form: `/path` for `http://host/path`. Routing ignores the host. */
 function withoutOrigin(target: string): string {
   const origin = /^https?:\/\/[^/?]+/i.exec(target)
   if (origin === null) throw malformed()

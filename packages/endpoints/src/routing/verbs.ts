@@ -5,24 +5,24 @@ export type Verb = (typeof VERBS)[number]
 
 const verbs: ReadonlySet<string> = new Set(VERBS)
 
-/** Whether a method of a request is one that a handler may be named after. HTTP methods are case-sensitive. */
+/** Returns whether a handler can have the name of this HTTP method. HTTP methods are case-sensitive. */
 export function isVerb(method: string): method is Verb {
   return verbs.has(method)
 }
 
-/** Something that takes a number of positionals. */
+/** An object with a minimum and a maximum number of positionals. */
 export interface Counted {
   readonly binding: { readonly min: number; readonly max: number }
 }
 
-/** The handlers of each verb of a URL. Several stand for one verb when the number of positionals decides. */
+/** The handlers of each verb of a URL. If a verb has several handlers, the number of positionals decides. */
 export interface VerbRoutes<R extends Counted> {
   readonly routes: ReadonlyMap<Verb | 'ANY', readonly R[]>
 }
 
 /**
- * The route of a verb that takes this many positionals; undefined when there is none. HEAD falls back to GET, and all verbs but
- * OPTIONS to ANY.
+ * Returns the route of a verb for this number of positionals, or `undefined` if there is none. HEAD falls back to GET. All verbs
+ * except OPTIONS fall back to ANY.
  */
 export function routeFor<R extends Counted>(endpoint: VerbRoutes<R>, verb: Verb, count: number): R | undefined {
   for (const route of endpoint.routes.get(verb) ?? anyOf(endpoint, verb)) {
@@ -35,7 +35,7 @@ function anyOf<R extends Counted>({ routes }: VerbRoutes<R>, verb: Verb): readon
   return (verb === 'OPTIONS' || verb === 'HEAD' ? undefined : routes.get('ANY')) ?? []
 }
 
-/** The verbs that take this many positionals, in the order of `Allow`. Empty when the URL does not exist. */
+/** Returns the verbs for this number of positionals, in the order of `Allow`. Empty if the URL does not exist. */
 export function allowedVerbs(endpoint: VerbRoutes<Counted>, count: number): readonly Verb[] {
   const allowed = VERBS.filter((verb) => routeFor(endpoint, verb, count) !== undefined)
   return allowed.length === 0 || allowed.includes('OPTIONS') ? allowed : [...allowed, 'OPTIONS']

@@ -5,19 +5,19 @@ import { StackFailure } from '../stack-failure.ts'
 import type { StackStatus } from '../status/stack-status.ts'
 
 export interface DemoStack {
-  /** Addresses and keys. A service that was not started is missing, and gets nothing. */
+  /** Addresses and keys. A service that was not started is missing, and gets no data. */
   readonly status: StackStatus
   readonly root: string
-  /** The folder with the settings of each service, `auth.env` and others, for commands of operators. */
+  /** The folder with the settings of each service, such as `auth.env`, for operator commands. */
   readonly dataDirectory: string
   readonly say: (line: string) => void
 }
 
 /**
- * Fills the running services with a coffee shop: its users, five weeks of payments, and its stock. Everything goes through the
- * services, so their rules hold. What is there stays: a second time changes nothing, and a run that broke off is completed.
+ * Fills the running services with a coffee shop: users, five weeks of payments, and stock. All data go through the services, so
+ * their rules apply. Existing data are kept. A second run changes nothing, and a run after an interrupted one completes the data.
  *
- * @throws StackFailure when a service refuses
+ * @throws StackFailure if a service refuses a request
  */
 export async function fillDemo({ status, say, ...folders }: DemoStack): Promise<void> {
   const { AUTH_URL, SERVICE_ROLE_KEY, PAYMENTS_URL, INVENTORY_URL } = status

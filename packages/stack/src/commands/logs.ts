@@ -9,19 +9,19 @@ import { StackFailure } from '../stack-failure.ts'
 import type { CommandContext } from './command-context.ts'
 
 export interface LogsRequest {
-  /** Names of services, or `postgres`. Empty: the services. */
+  /** Names of services, or `postgres`. If empty, all services. */
   readonly names: readonly string[]
   readonly onlyErrors: boolean
-  /** How many older lines. */
+  /** The number of older lines to show. */
   readonly lineCount: number
-  /** Whether to go on with the lines that come. */
+  /** Whether to show new lines as they are written. */
   readonly isFollowed: boolean
 }
 
 /**
- * Shows the logs of the stack of this checkout, and follows them until Ctrl-C.
+ * Shows the logs of the stack of this checkout. If requested, follows the logs until Ctrl-C.
  *
- * @throws StackFailure for an unknown name, and when there are no logs yet
+ * @throws StackFailure for an unknown name, and if there are no logs yet
  */
 export async function showLogs(context: CommandContext, request: LogsRequest): Promise<void> {
   const { logDirectory } = planStack({ ...context, names: [], isWatched: false })

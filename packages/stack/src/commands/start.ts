@@ -9,16 +9,16 @@ import { fillDemo } from './demo.ts'
 export interface StartOptions {
   readonly names: readonly string[]
   readonly isWatched: boolean
-  /** Whether to fill the services with a shop. */
+  /** Whether to fill the services with demo data of a shop. */
   readonly isDemo: boolean
-  /** The commands of the program, for a name that no service has. */
+  /** The commands of the program. They help to explain a name that is not a service. */
   readonly commands: readonly string[]
 }
 
 /**
- * Starts the stack, and keeps it running until Ctrl-C.
+ * Starts the stack and keeps it running until Ctrl-C.
  *
- * @throws StackFailure when it cannot start or stay up
+ * @throws StackFailure if it cannot start or stay up
  */
 export async function start(context: CommandContext, options: StartOptions): Promise<void> {
   const { say, ...given } = context
@@ -27,7 +27,7 @@ export async function start(context: CommandContext, options: StartOptions): Pro
   const plan = planStack({ ...given, names, isWatched, commands })
   let requests: LogFollower | undefined
   await runStack(plan, {
-    // The last lines of a service come before the line that says that it has ended.
+    // Print the last lines of a service before the line about its end.
     say: (line) => {
       requests?.showNew()
       say(line)
@@ -48,7 +48,7 @@ export async function start(context: CommandContext, options: StartOptions): Pro
   })
 }
 
-/** Follows each request and message from now on, as the command `logs` does. */
+/** Shows each new request and message, like the command `logs`. */
 function followRequests(plan: StackPlan, say: StackControl['say']): LogFollower {
   const names = plan.services.map(({ definition }) => definition.name)
   const options = { directory: plan.logDirectory, names, onlyErrors: false, say }

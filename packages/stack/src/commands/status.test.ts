@@ -19,7 +19,7 @@ removeFoldersAtEnd()
 
 const root = createFolder()
 const plan = planStack({ root, program: '', env: {}, names: [], isWatched: false })
-/** Statuses that a path answers before it answers as usual, and what happens meanwhile. */
+/** The first statuses of a path, with side effects. After them, the path responds normally. */
 const earlier = new Map<string, (() => number)[]>()
 const service = createServer((request, response) => {
   const status = earlier.get(request.url ?? '')?.shift()
@@ -31,7 +31,7 @@ beforeAll(async () => {
   await once(service, 'listening')
   url = `http://localhost:${portOf(service)}`
   createFolders(plan)
-  // The process of this test stands for the stack.
+  // The process of this test takes the place of the stack.
   writePidFile(join(plan.runDirectory, 'stack.pid'), {
     pid: process.pid,
     program: (await findCommandLine(process.pid)) ?? '',
@@ -90,7 +90,7 @@ describe('status', () => {
 })
 
 describe('status --wait', () => {
-  /** A stack that has not begun to start, and the print that waits for it. */
+  /** Prepares a stack that has not started yet, and a `status --wait` that waits for it. */
   function waitForNew(path: string, waitMs = 20_000) {
     const folder = createFolder()
     const lines: string[] = []

@@ -10,7 +10,7 @@ import type { StackStatus } from '../status/stack-status.ts'
 import { readStatus, statusFileOf } from '../status/status-file.ts'
 import type { CommandContext } from './command-context.ts'
 
-/** How the status is printed: for people, as lines that export each variable in a shell, or as one JSON object. */
+/** The output format: for people, as shell lines that export each variable, or as one JSON object. */
 export type StatusFormat = 'pretty' | 'env' | 'json'
 
 const POLL_MS = 25
@@ -18,8 +18,8 @@ const POLL_MS = 25
 /**
  * Prints the addresses and keys of the stack that runs in this checkout.
  *
- * @param waitMs how long to wait until the stack is ready; by default not at all
- * @throws StackFailure when none runs, or when it does not become ready in time
+ * @param waitMs the time to wait until the stack is ready; by default the command does not wait
+ * @throws StackFailure if no stack runs, or if it does not become ready in time
  */
 export async function printStatus(context: CommandContext, format: StatusFormat, waitMs?: number): Promise<void> {
   const { say } = context
@@ -39,10 +39,10 @@ export async function printStatus(context: CommandContext, format: StatusFormat,
 }
 
 /**
- * Waits until the stack has written its status, and every service is ready. The start may begin after the
- * wait, as when a shell runs `npm start &` before.
+ * Waits until the stack has written its status and every service is ready. The stack may start after the wait begins, for example
+ * if a shell has just run `npm start &`.
  *
- * @throws StackFailure when the stack ends meanwhile, or is not ready in time
+ * @throws StackFailure if the stack ends before it is ready, or is not ready in time
  */
 async function waitUntilReady(plan: StackPlan, waitMs: number): Promise<void> {
   const deadlineMs = performance.now() + waitMs
@@ -59,7 +59,7 @@ async function waitUntilReady(plan: StackPlan, waitMs: number): Promise<void> {
   throw new StackFailure([`Trestle is not ready after ${waitMs / 1_000} s.`])
 }
 
-/** The addresses of services, and of the console, that do not say that they are ready. */
+/** Returns the addresses of the services and the console that do not report that they are ready. */
 async function findLate(status: StackStatus): Promise<readonly string[]> {
   const { AUTH_URL, PAYMENTS_URL, INVENTORY_URL, CONSOLE_URL } = status
   const started = [AUTH_URL, PAYMENTS_URL, INVENTORY_URL, CONSOLE_URL].filter((url) => url !== undefined)
@@ -72,7 +72,7 @@ function pidFileOf({ runDirectory }: StackPlan): string {
   return join(runDirectory, 'stack.pid')
 }
 
-/** The lines of a file of variables. With `export`, programs that the shell starts after its `eval` see the variables too. */
+/** The variables with `export`, so that programs started by the shell after `eval` also have them. */
 function exportsFrom(text: string): string {
   return text
     .replaceAll(/^#.*\n/gm, '')

@@ -16,7 +16,7 @@ afterAll(() => {
   for (const child of children) child.kill('SIGKILL')
 })
 
-/** A folder whose stack is a program that does something at a SIGTERM. */
+/** Creates a folder with a stack that is a program. The program runs `atSigterm` on SIGTERM. */
 async function runAsStack(atSigterm: string) {
   const root = createFolder()
   const program = `process.on('SIGTERM', () => ${atSigterm}); setInterval(() => {}, 1000); console.log('ready')`
@@ -54,7 +54,7 @@ it('names a stack that does not end, and leaves it running', async () => {
 
 it('says that the stack belongs to another user, and leaves it running', async () => {
   const { root, child, pid } = await runAsStack('process.exit(0)')
-  // The answer of the system to each signal of a user who is not the owner.
+  // The system returns this error for a signal from a user who does not own the process.
   const kill = vi.spyOn(process, 'kill').mockImplementation(() => {
     throw Object.assign(new Error('kill EPERM'), { code: 'EPERM', syscall: 'kill' })
   })

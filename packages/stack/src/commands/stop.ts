@@ -5,14 +5,14 @@ import { planStack } from '../settings/plan.ts'
 import { StackFailure } from '../stack-failure.ts'
 import type { CommandContext } from './command-context.ts'
 
-/** Longer than any stop: the stack kills a service or a database that does not end within seconds. */
+/** Longer than any stop. The stack kills a service or a database that does not end within seconds. */
 const WAIT_MS = 60_000
 
 /**
- * Stops the stack that runs from this checkout, as a Ctrl-C does, and waits until it has ended. It finds the stack also when its
- * data were removed. It is no failure when none runs.
+ * Stops the stack that runs from this checkout, like Ctrl-C, and waits until it has ended. It also finds a stack whose data were
+ * removed. It succeeds if no stack runs.
  *
- * @throws StackFailure when the stack does not end, or belongs to another user
+ * @throws StackFailure if the stack does not end, or belongs to another user
  */
 export async function stopStack(context: CommandContext, waitMs = WAIT_MS): Promise<void> {
   const plan = planStack({ ...context, names: [], isWatched: false })

@@ -8,22 +8,21 @@ export interface DemoAnswer {
 export interface DemoRequest {
   /** Sent as JSON. */
   readonly body?: object
-  /** In place of JSON: a text and its type. */
+  /** A text with its media type, sent instead of JSON. */
   readonly text?: { readonly type: string; readonly content: string }
-  /** Another header `Authorization` than that of the client. */
+  /** Replaces the client's header `Authorization`. */
   readonly authorization?: string
-  /** Refusals that the caller expects. */
+  /** Error statuses that the caller expects. */
   readonly expected?: readonly number[]
 }
 
-/** Sends requests to one service. */
 export type DemoClient = (method: string, path: string, request?: DemoRequest) => Promise<DemoAnswer>
 
 /**
- * A client of one service.
+ * Returns a client of one service.
  *
  * @param url the address of the service
- * @param authorization the header of that name; empty for none
+ * @param authorization the header `Authorization`; an empty text sends no such header
  */
 export function createDemoClient(url: string, authorization = ''): DemoClient {
   return async (method, path, { body, text, authorization: other, expected = [] } = {}) => {

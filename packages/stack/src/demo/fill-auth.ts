@@ -6,11 +6,11 @@ interface DemoUser {
   readonly name: string
   readonly email: string
   readonly role: 'owner' | 'staff' | 'customer'
-  /** How the user signs in, or what keeps the user from it. */
+  /** How the user signs in, or why the user cannot sign in. */
   readonly way: 'password' | 'password and authenticator app' | 'link of a mail' | 'banned' | 'invited'
 }
 
-/** Adds the users that are missing, and opens a first session for those who may sign in. Returns lines for the terminal. */
+/** Adds the missing users, and opens a first session for users who can sign in. Returns lines for the terminal. */
 export async function fillAuth(auth: {
   readonly url: string
   readonly serviceKey: string
@@ -18,7 +18,7 @@ export async function fillAuth(auth: {
   const call = createDemoClient(auth.url, `Bearer ${auth.serviceKey}`)
   const { body } = await call('GET', '/admin/users?per_page=1000&filter=@nordhavn.example')
   const known = z.object({ users: z.array(Known) }).parse(body).users
-  // Oldest first, so that lists show the users in their order.
+  // Add the users one after the other, so that lists show them in this order.
   for (const wanted of users) {
     const found = known.find(({ email }) => email === wanted.email) ?? (await addUser(call, wanted))
     if (!isFinished(wanted, found)) await signIn(call, wanted, found)
@@ -49,7 +49,7 @@ const users: readonly DemoUser[] = [
 ]
 
 const PASSWORD = 'nordhavn demo 2026'
-/** The secret of the authenticator app is told once, so the demo keeps it where only admins of the account can change it. */
+/** Auth shows the secret of an authenticator app once. The demo keeps it in `app_metadata`, which only admins can change. */
 const TOTP_MEMBER = 'demo_totp_uri'
 
 const Known = z.object({
@@ -63,7 +63,7 @@ const Session = z.object({ access_token: z.string() })
 const Factors = z.array(z.object({ id: z.string() }))
 const Enrolled = z.object({ id: z.string(), totp: z.object({ uri: z.string() }) })
 
-/** Whether a user has signed in, and has the app whose secret the demo knows. */
+/** Whether a user has signed in, with an app whose secret the demo has stored, if the user needs one. */
 function isFinished({ way }: DemoUser, { last_sign_in_at, app_metadata }: Known): boolean {
   if (way === 'password and authenticator app') return app_metadata[TOTP_MEMBER] !== undefined
   return last_sign_in_at !== undefined
@@ -99,7 +99,7 @@ async function signIn(call: DemoClient, { email, way }: DemoUser, { id }: Known)
 }
 
 async function addAuthenticator(call: DemoClient, userId: string, authorization: string): Promise<void> {
-  // A run that broke off may have left an app whose secret nobody knows.
+  // An interrupted run may have left an app with a lost secret. Delete such apps.
   const { body } = await call('GET', `/admin/users/${userId}/factors`)
   for (const { id } of Factors.parse(body)) await call('DELETE', `/admin/users/${userId}/factors/${id}`)
   const wanted = { factor_type: 'totp', friendly_name: 'Phone of Anton' }

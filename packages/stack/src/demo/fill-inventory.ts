@@ -1,20 +1,20 @@
 import { z } from 'zod'
 import { createDemoClient, type DemoClient } from './demo-client.ts'
 
-/** A product, and where how much of it is. */
+/** A product, and its quantities by location. */
 interface DemoProduct {
   readonly sku: string
   readonly attributes: Readonly<Record<string, unknown>>
-  /** How much is delivered to the warehouse. */
+  /** The quantity that is delivered to the warehouse. */
   readonly delivered: number
-  /** How much of it is carried to the café. */
+  /** The quantity that is moved from the warehouse to the café. */
   readonly carried: number
 }
 
 /**
  * Adds the products, their stock at two locations, and orders. Returns lines for the terminal.
  *
- * @throws StackFailure when a request is refused, and Error for an answer without what was made
+ * @throws StackFailure if a request is refused; Error if a response does not contain the created object
  */
 export async function fillInventory(url: string): Promise<readonly string[]> {
   const call = createDemoClient(url)
@@ -121,7 +121,7 @@ async function findProducts(call: DemoClient): Promise<(sku: string) => number> 
   return (sku) => ids.get(sku) ?? 0
 }
 
-/** Moves stock once: the ledger keeps the reference. */
+/** Moves stock, unless the ledger already contains the reference. */
 async function moveStock(call: DemoClient, reference: string, lines: readonly object[]): Promise<void> {
   const { data } = Listed.parse((await call('GET', `/movements?reference=${reference}&limit=1`)).body)
   if (data.length > 0) return

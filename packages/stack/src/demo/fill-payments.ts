@@ -7,7 +7,7 @@ import { z } from 'zod'
 import { StackFailure } from '../stack-failure.ts'
 import { createDemoClient, type DemoClient } from './demo-client.ts'
 
-/** The address of payments, and the folders in which its settings are. */
+/** The address of payments, and the folders with its settings. */
 interface PaymentsStack {
   readonly url: string
   readonly root: string
@@ -15,18 +15,18 @@ interface PaymentsStack {
   readonly now: Date
 }
 
-/** The objects that the demo names itself. */
+/** The objects that get their ids from the demo. */
 interface DemoShop {
   readonly appId: string
   readonly appKey: string
   readonly merchantId: string
   readonly publicKey: string
-  /** When the demo was made. */
+  /** The time at which the demo was created. */
   readonly made: Date
 }
 
 const DAY_MS = 86_400_000
-/** The shop is older than its first payment. */
+/** The shop was created this many days ago, before its first payment. */
 const SHOP_DAYS = 40
 const ID_TAIL = 8
 
@@ -39,7 +39,7 @@ const Listed = z.array(z.object({ transactionId: z.string() }))
 /**
  * Adds a merchant with five weeks of payments, disputes and payouts. Returns lines for the terminal.
  *
- * @throws StackFailure when the command or a request is refused
+ * @throws StackFailure if the command or a request is refused
  */
 export async function fillPayments(stack: PaymentsStack): Promise<readonly string[]> {
   const shop = await nameShop(stack)
@@ -55,7 +55,7 @@ export async function fillPayments(stack: PaymentsStack): Promise<readonly strin
     for (const payment of group) await operate(call, payment, idOf(payment), trailOf(idOf(payment)))
     await recordRisks(call, shop.merchantId, group, idOf)
     if (payouts > index) continue
-    // There is one payout a day.
+    // Advance the clock, because a merchant gets only one payout a day.
     if (index > 0) await call('POST', `/test${merchantPath}/clock`, { body: { advance: DAY_MS / 1_000 } })
     await call('POST', `/test${merchantPath}/payouts`, { body: {} })
   }
@@ -64,7 +64,7 @@ export async function fillPayments(stack: PaymentsStack): Promise<readonly strin
   return [`payments      merchant ${shop.merchantId}, key of its app: ${shop.appKey}`, `pay           ${link}`]
 }
 
-/** Names follow from a secret of the checkout: the same at each run, and known to nobody else. The app's id has the date. */
+/** Derives ids and keys from a secret of the checkout: each run gets the same, and nobody can guess them. */
 async function nameShop({ url, dataDirectory, now }: PaymentsStack): Promise<DemoShop> {
   const pepper = settingsOf(dataDirectory).PAYMENTS_PEPPER ?? ''
   const digits = (name: string) => createHmac('sha256', pepper).update(`demo ${name}`).digest('hex')
@@ -99,7 +99,7 @@ function uuid(digits: string): string {
   return `${a}-${b}-4${c}-a${d}-${e}`
 }
 
-/** An id of payments: its time, a number, and the tag of the merchant. */
+/** Returns an object id of payments. It consists of a time, a number and the merchant's tag. */
 function objectId(time: Date, count: number, tail: string): string {
   const [seconds, milliseconds] = [Math.floor(time.getTime() / 1_000), time.getTime() % 1_000]
   const hex = (value: number, length: number) => value.toString(16).padStart(length, '0')
@@ -118,7 +118,7 @@ function transactionIds({ made, merchantId }: DemoShop): (payment: DemoPayment) 
   return (payment) => ids.get(payment) ?? ''
 }
 
-/** Inserts what is missing by the command of operators: only it makes payments of the past. */
+/** Inserts missing objects with the operator command `seed`, because only this command can create payments in the past. */
 async function seed(stack: PaymentsStack, shop: DemoShop, idOf: (payment: DemoPayment) => string): Promise<void> {
   const expiry = { month: 12, year: shop.made.getUTCFullYear() + 3 }
   const file = join(stack.dataDirectory, 'demo-payments.json')
@@ -147,7 +147,7 @@ async function seed(stack: PaymentsStack, shop: DemoShop, idOf: (payment: DemoPa
       card: { number: payment.card, expiry },
     })),
   }
-  // The file has the key of the app.
+  // The file is private, because it contains the key of the app.
   writeFileSync(file, JSON.stringify(content), { mode: 0o600 })
   const env = { ...process.env, ...settingsOf(stack.dataDirectory), PAYMENTS_ALLOW_SEED: 'yes' }
   try {
@@ -162,7 +162,7 @@ async function seed(stack: PaymentsStack, shop: DemoShop, idOf: (payment: DemoPa
   }
 }
 
-/** Runs the operations that the trail does not have yet. */
+/** Runs the operations that are missing in the trail. */
 async function operate(call: DemoClient, payment: DemoPayment, id: string, done: number): Promise<void> {
   for (const { path, amount } of payment.operations.slice(done))
     await call('POST', `/transactions/${id}/${path}`, { body: { amount } })
@@ -203,7 +203,7 @@ interface RenewalContext {
   readonly known: readonly (string | undefined)[]
 }
 
-/** Charges cards again. A declined charge is a transaction too. */
+/** Charges cards again. A declined charge also becomes a transaction. */
 async function renew(call: DemoClient, { shop, idOf, known }: RenewalContext): Promise<void> {
   for (const { reference, amount, card } of demoRenewals) {
     const source = demoPayments.flat().find((payment) => payment.card === card)
@@ -213,28 +213,28 @@ async function renew(call: DemoClient, { shop, idOf, known }: RenewalContext): P
   }
 }
 
-/** An amount of a charge that is captured, refunded or voided, in minor units. */
+/** A capture, refund or void of a payment. The amount is in minor units. */
 type DemoOperation =
   | { readonly path: 'captures'; readonly amount: number }
   | { readonly path: 'refunds'; readonly amount: number }
   | { readonly path: 'voids'; readonly amount: number }
 
-/** A payment of a customer in the past, and what the shop made of it. `amount` is in minor units of `currency`. */
+/** A payment by a customer in the past, and the operations of the shop on it. `amount` is in minor units of `currency`. */
 interface DemoPayment {
-  /** Days before the demo was made. */
+  /** The number of days before the creation of the demo. */
   readonly daysAgo: number
   readonly amount: number
   readonly currency: string
   readonly card: string
   readonly operations: readonly DemoOperation[]
   readonly dispute?: { readonly reason: number; readonly outcome?: 'won' | 'lost' }
-  /** The reason of a fraud alert. */
+  /** The reason code of a fraud alert. */
   readonly fraud?: number
 }
 
 const VISA = '1000000000010000'
 const MASTERCARD = '2000000000000000'
-/** A card that the simulator refuses for lack of money when the shop charges it again. */
+/** A card for which the simulator declines later charges by the shop, because it has too little money. */
 const EMPTY_CARD = '1000000000090007'
 
 type Extra = Partial<Pick<DemoPayment, 'currency' | 'card' | 'dispute' | 'fraud'>>
@@ -251,7 +251,7 @@ const refund = (amount: number): DemoOperation => ({ path: 'refunds', amount })
 const voided = (amount: number): DemoOperation => ({ path: 'voids', amount })
 const paid = (daysAgo: number, amount: number, extra: Extra = {}) => payment(daysAgo, amount, [capture(amount)], extra)
 
-/** The payments in groups, the oldest first. A payout follows each group. */
+/** The payments in groups, oldest first. A payout follows each group. */
 const demoPayments: readonly (readonly DemoPayment[])[] = [
   [
     paid(35, 4_250),
@@ -289,15 +289,14 @@ const demoPayments: readonly (readonly DemoPayment[])[] = [
   ],
 ]
 
-/** A charge by the shop itself, of a card that a customer has paid with. `amount` is in minor units. */
+/** A later charge by the shop of a card that a customer has used. `amount` is in minor units. */
 interface DemoRenewal {
   readonly reference: string
   readonly amount: number
-  /** The number of the card that is charged. */
   readonly card: string
 }
 
-/** Monthly deliveries. The second one is declined. */
+/** Monthly deliveries. The second charge is declined. */
 const demoRenewals: readonly DemoRenewal[] = [
   { reference: 'subscription-1001', amount: 1_250, card: MASTERCARD },
   { reference: 'subscription-1002', amount: 1_250, card: EMPTY_CARD },

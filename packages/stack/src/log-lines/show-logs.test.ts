@@ -7,7 +7,7 @@ import { followLogs, formatLine, readLastLines, showLastLines } from './show-log
 
 removeFoldersAtEnd()
 
-/** A line of a service, written at a second of a minute in UTC. */
+/** Returns a log line of a service, at the given second of a fixed minute in UTC. */
 function entry(second: number, members: object): string {
   const time = `2026-11-23T12:00:${String(second).padStart(2, '0')}.000Z`
   return `${JSON.stringify({ level: 'info', time, component: 'api', ...members })}\n`
@@ -25,7 +25,7 @@ const request = (second: number, path: string, status: number, more: object = {}
     msg: 'request',
   })
 
-/** The shown text without colours, time and name. */
+/** Returns the shown text without colours, time and service name. */
 const plain = (text: string) => stripVTControlCharacters(text).replace(/^.{8} \w+ +/, '')
 
 describe('formatLine', () => {

@@ -8,18 +8,18 @@ interface LogsOptions {
   readonly directory: string
   /** The names of the logs: services, and `postgres`. */
   readonly names: readonly string[]
-  /** Whether to show only what went wrong. */
+  /** Whether to show only errors. */
   readonly onlyErrors: boolean
   readonly say: (line: string) => void
 }
 
-/** How many older lines are shown before the logs are followed. */
+/** The minimum number of lines read from each log, before lines are filtered. */
 const SEARCHED_LINES = 2_000
 
 /**
- * Shows the newest lines of several logs, in the order of their times.
+ * Shows the newest lines of several logs, ordered by time.
  *
- * @returns the size of each log then: where to follow it from
+ * @returns the size of each log after the read, from which the log can be followed
  */
 export function showLastLines(
   { directory, names, onlyErrors, say }: LogsOptions,
@@ -40,15 +40,15 @@ export function showLastLines(
 
 /** Shows the lines that are added to logs. */
 export interface LogFollower {
-  /** Shows what was added since the last time. */
+  /** Shows the lines that were added since the last call. */
   showNew(): void
-  /** Shows lines as they come, until `stop`. */
+  /** Shows lines as they are written, until `stop` aborts. */
   showAll(stop: AbortSignal): Promise<void>
 }
 
 const POLL_MS = 200
 
-/** Makes a follower of logs. @param from the first byte of each log; by default its start */
+/** Creates a follower of logs. @param from the first byte to show of each log; by default its start */
 export function followLogs(
   { directory, names, onlyErrors, say }: LogsOptions,
   from: ReadonlyMap<string, number>,
@@ -74,7 +74,7 @@ export function followLogs(
   return { showNew, showAll }
 }
 
-/** A line without a time belongs to the line before it. */
+/** Gives each line a time. A line without a time gets the time of the line before it. */
 function withTimes(lines: readonly ShownLine[]): readonly (ShownLine & { readonly time: string })[] {
   let last = ''
   return lines.map((line) => {
@@ -90,14 +90,14 @@ function fileOf(directory: string, name: string): string {
 const CHUNK_BYTES = 64 * 1024
 
 interface FollowOptions {
-  /** The first byte to read. */
+  /** The offset at which to begin, in bytes. */
   readonly from: number
   readonly onLine: (line: string) => void
 }
 
 /**
- * Makes a function that reads the lines that were appended to a file since its last call. A file that does not exist yet has
- * none. A file that became shorter, or was replaced, is read from its start.
+ * Returns a function that reads the lines added to a file since its last call. A missing file has no lines. A file that has
+ * become shorter or was replaced is read from its start.
  */
 function createFollower(file: string, { from, onLine }: FollowOptions): () => void {
   let place = { inode: statSync(file, { throwIfNoEntry: false })?.ino, offset: from }
@@ -110,7 +110,7 @@ function createFollower(file: string, { from, onLine }: FollowOptions): () => vo
     }
     while (now && now.size > place.offset) {
       const read = readFrom(file, place.offset)
-      // Meanwhile the file became shorter. The next call notices.
+      // The file has become shorter since its size was read. The next call handles this.
       if (read.length === 0) return
       place = { ...place, offset: place.offset + read.length }
       rest = passLines(Buffer.concat([rest, read]), onLine)
@@ -118,14 +118,14 @@ function createFollower(file: string, { from, onLine }: FollowOptions): () => vo
   }
 }
 
-/** The last lines of a file, at most `count`, and its size. A file that does not exist has none. */
+/** Returns the last lines of a file, at most `count`, and the size of the file. A missing file has no lines. */
 export function readLastLines(
   file: string,
   count: number,
 ): { readonly lines: readonly string[]; readonly size: number } {
   const size = statSync(file, { throwIfNoEntry: false })?.size ?? 0
   let text: Buffer = Buffer.alloc(0)
-  // Read backwards: a log may be large.
+  // Read backwards, because a log may be large.
   for (let start = size; start > 0 && countLines(text) <= count; ) {
     start = Math.max(0, start - CHUNK_BYTES)
     text = Buffer.concat([readFrom(file, start).subarray(0, size - text.length - start), text])
@@ -141,7 +141,7 @@ function countLines(text: Buffer): number {
   return text.reduce((count, byte) => (byte === 0x0a ? count + 1 : count), 0)
 }
 
-/** Passes on complete lines. @returns the bytes of the line that is not complete */
+/** Passes on complete lines. @returns the bytes of the last, incomplete line */
 function passLines(bytes: Buffer, onLine: (line: string) => void): Buffer {
   const end = bytes.lastIndexOf(0x0a)
   if (end < 0) return bytes
@@ -149,7 +149,7 @@ function passLines(bytes: Buffer, onLine: (line: string) => void): Buffer {
   return Buffer.from(bytes.subarray(end + 1))
 }
 
-/** At most one chunk of a file. */
+/** Reads at most one chunk of a file. */
 function readFrom(file: string, offset: number): Buffer {
   const descriptor = openSync(file, 'r')
   try {
@@ -160,7 +160,7 @@ function readFrom(file: string, offset: number): Buffer {
   }
 }
 
-/** The members of log lines that are shown in places of their own (docs/observability.md, Logs). */
+/** The members of log lines that have a fixed place in the output (docs/observability.md, Logs). */
 const LogLine = z.looseObject({
   time: z.string(),
   level: z.string(),
@@ -174,12 +174,12 @@ const LogLine = z.looseObject({
 })
 type LogLine = z.output<typeof LogLine>
 
-/** A line of a log for the terminal, and whether it tells of an error. */
+/** A log line for the terminal. */
 interface ShownLine {
   readonly text: string
-  /** A request that was refused or failed, a warning, or worse. */
+  /** Whether the line is about a refused or failed request, or is a warning or worse. */
   readonly isError: boolean
-  /** When it was written, as in the log. Undefined for a line that does not say. */
+  /** The time of the line, as in the log. `undefined` if the line has none. */
   readonly time: string | undefined
 }
 
@@ -189,15 +189,15 @@ const colours = { auth: 'cyan', payments: 'magenta', inventory: 'blue' } as cons
 const REQUEST_ERROR = 400
 const SERVER_ERROR = 500
 const POSTGRES_TIME = /^(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d\.\d+) UTC \[\d+\] /
-/** Members that every line of a service has, or that say the same as others. */
+/** Members that every line has, or that repeat other members. */
 const hidden: ReadonlySet<string> = new Set([...Object.keys(LogLine.shape), 'component', 'request_id', 'err'])
 
-/** The lines that a service logs when the stack asks during a start whether it is ready, many times a second. */
+/** The message of the log lines that a service writes when the stack polls its readiness during a start, many times a second. */
 const ASKED_EARLY = 'The process is starting'
 
 /**
- * Formats a line of the log of a service: one line a request. A line that is no JSON is shown as it is. Undefined for lines that
- * the stack itself causes when it asks whether a service is ready.
+ * Formats a log line of a service. Each request has one line. A line that is not JSON is shown unchanged. Returns `undefined` for
+ * lines that the stack itself causes by polling whether a service is ready.
  */
 export function formatLine(service: string, line: string): ShownLine | undefined {
   const parsed = parse(line)
@@ -212,7 +212,7 @@ function formatEntry(service: string, entry: LogLine): ShownLine {
   return { text: `${prefix(service, entry.time)} ${text}`, isError, time: entry.time }
 }
 
-/** `POST   /token  400  12 ms  invalid_credentials` */
+/** Formats the line of a request: `POST   /token  400  12 ms  invalid_credentials` */
 function requestText({ method = '', path = '', status = 0, duration_ms, error_code, ...others }: LogLine): string {
   const words = [
     method.padEnd(METHOD_WIDTH),
@@ -225,7 +225,7 @@ function requestText({ method = '', path = '', status = 0, duration_ms, error_co
   return words.filter((word) => word !== '').join('  ')
 }
 
-/** `warn    The process is starting  error_code=…` */
+/** Formats the line of a message: `warn    The process is starting  error_code=…` */
 function messageText({ level, msg, error_code, ...others }: LogLine): string {
   const details = [error_code === undefined ? '' : `error_code=${error_code}`, detailsOf(others)]
   const words = [
@@ -236,7 +236,7 @@ function messageText({ level, msg, error_code, ...others }: LogLine): string {
   return words.filter((word) => word !== '').join('  ')
 }
 
-/** Members that are short, and of an error its message and the first place in our sources. */
+/** Returns the short members of a line. Of an error, returns the message and the first place in the project's own source code. */
 function detailsOf(members: Readonly<Record<string, unknown>>): string {
   const words = Object.entries(members).flatMap(([name, value]) => {
     if (hidden.has(name) || value === null || value === undefined) return []
@@ -253,7 +253,7 @@ function errorText(error: unknown): string {
   return `${error.message}${place === '' ? '' : ` (${withoutCheckout(place)})`}`
 }
 
-/** A text in which paths begin in the checkout, the working directory of the stack. */
+/** Returns a text in which paths are relative to the checkout. The checkout is the working directory of the stack. */
 function withoutCheckout(text: string): string {
   const checkout = `${process.cwd()}/`
   return text.replaceAll(`file://${checkout}`, '').replaceAll(checkout, '')
@@ -266,7 +266,7 @@ function formatText(service: string, line: string): ShownLine {
   return { text: `${prefix(service, time)} ${withoutCheckout(line.slice(start.length))}`, isError, time }
 }
 
-/** The local time, to the second, and the name of the service in its colour. */
+/** Returns the local time to the second, and the coloured name of the service. */
 function prefix(service: string, time: string | undefined): string {
   const shown = time === undefined ? ' '.repeat(8) : new Date(time).toTimeString().slice(0, 8)
   const colour = Object.entries(colours).find(([name]) => name === service)?.[1] ?? 'dim'

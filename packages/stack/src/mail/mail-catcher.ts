@@ -15,9 +15,9 @@ export interface MailCatcher {
 /**
  * Starts the SMTP listener and the web page. Port 0 chooses a free port.
  *
- * @param folder where mails are kept for the next start
- * @param homeUrl the address of the page of the stack, which the list of mails links to
- * @throws StackFailure when a kept mail cannot be read
+ * @param folder the folder in which mails are kept for the next start
+ * @param homeUrl the address of the page of the stack, to which the list of mails links
+ * @throws StackFailure if a kept mail cannot be read
  */
 export async function startMailCatcher(
   ports: { readonly smtp: number; readonly web: number },
@@ -47,12 +47,12 @@ interface Answer {
 const HTML = 'text/html; charset=utf-8'
 const TEXT = 'text/plain; charset=utf-8'
 
-/** Everything comes from this address. Mails are shown in frames, and no other site may frame the page. */
+/** Everything is loaded from this origin. Mails are shown in frames. No other site can frame the page. */
 const pagePolicy =
   `default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; connect-src 'self'; frame-src 'self';
  form-action 'self'; base-uri 'none'; frame-ancestors 'none'`.replaceAll('\n', '')
 
-/** Applies also when the HTML of a mail is opened outside the frame: no script runs, and no remote image reports the reading. */
+/** Applies to a mail outside the frame too. No script runs, and no remote image reports that the mail was read. */
 const mailPolicy = `default-src 'none'; img-src data:; style-src 'unsafe-inline'; form-action 'none'; base-uri 'none';
  frame-ancestors 'self'; sandbox ${frameRights}`.replaceAll('\n', '')
 
@@ -79,7 +79,7 @@ function findAnswer(pages: ShownPages, url: URL, { method, headers }: IncomingMe
   const { store } = pages
   if (method === 'GET' || method === 'HEAD') return answerRead(pages, url)
   if (method === 'DELETE') return answerDelete(store, url)
-  // A foreign site can submit a form here. Browsers send its origin.
+  // A foreign site can submit a form to this server. `Sec-Fetch-Site` shows that the form comes from another site.
   return method === 'POST' && headers['sec-fetch-site'] !== 'cross-site' ? answerForm(store, url) : undefined
 }
 
@@ -118,7 +118,7 @@ function renderFound({ store, homeUrl }: ShownPages, { searchParams }: URL): str
   })
 }
 
-/** Lists mails. `to` chooses those to an address, `q` those that contain a text; both in any case. */
+/** Lists mails. `to` selects mails to an address, and `q` selects mails that contain a text. Both ignore case. */
 function answerList(store: MailStore, params: URLSearchParams): Answer {
   const to = params.get('to')?.toLowerCase()
   const mails = store
@@ -128,7 +128,7 @@ function answerList(store: MailStore, params: URLSearchParams): Answer {
   return jsonAnswer(200, { messages: mails.map(summaryOf) })
 }
 
-/** Whether subject, addresses and text contain every word of the query, in any case. */
+/** Returns whether the subject, the addresses and the text together contain every word of the query, ignoring case. */
 function contains({ subject, from, to, cc, text, html }: CaughtMail, query: string): boolean {
   const all = [subject, from, ...to, ...cc, text ?? html].join('\n').toLowerCase()
   return query
@@ -137,7 +137,7 @@ function contains({ subject, from, to, cc, text, html }: CaughtMail, query: stri
     .every((word) => all.includes(word))
 }
 
-/** The request of a program to remove a mail, or all of them. */
+/** Handles the API request to remove a mail or all mails. */
 function answerDelete(store: MailStore, { pathname }: URL): Answer | undefined {
   const [path, id] = /^\/messages(?:\/([1-9]\d{0,9}))?$/.exec(pathname) ?? []
   if (path === undefined) return undefined
@@ -146,7 +146,7 @@ function answerDelete(store: MailStore, { pathname }: URL): Answer | undefined {
   return { status: 204, type: TEXT, body: '' }
 }
 
-/** The request of a person by a button to remove a mail, which may be gone already, or all of them. */
+/** Handles a button that removes a mail or all mails. The mail may already be gone. */
 function answerForm(store: MailStore, { pathname, search }: URL): Answer | undefined {
   const [, id] = /^\/mails\/([1-9]\d{0,9})\/remove$/.exec(pathname) ?? []
   if (id !== undefined) store.remove(Number(id))
@@ -171,7 +171,7 @@ function sendAnswer(response: ServerResponse, { status, type, body, headers }: A
   response.end(body)
 }
 
-/** Style of the pages, above what all pages share. */
+/** The stylesheet of the mail pages, after the stylesheet of all pages. */
 const pageStyle = `${PAGE_STYLE}main { overflow-wrap: break-word }
 button.bad { color: var(--card); background: var(--bad); border-color: var(--bad) }
 button.bad:hover { border-color: var(--text) }
@@ -240,9 +240,9 @@ iframe { display: block; width: 100%; height: 18rem; background: white; color-sc
 `
 
 /**
- * Fetches the list every two seconds while the page is visible, and replaces it only when it has changed.
- * What has the focus keeps it. Buttons copy the link or the code of a mail and the command of an empty list.
- * Times are those of the reader, with UTC as a tooltip.
+ * Fetches the list every two seconds while the page is visible, and replaces it only if it has changed. The focus is kept.
+ * Buttons copy the link or the code of a mail, and the command that an empty list shows. Times are shown in the reader's time
+ * zone, with UTC as a tooltip.
  */
 const pageScript = `${COPY_SCRIPT}const showLocalTimes = (part) => {
   for (const time of part.querySelectorAll('time')) {

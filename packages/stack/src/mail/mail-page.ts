@@ -3,17 +3,17 @@ import { iconOf, renderTitle } from '@trestle/common/documents/page-style.ts'
 import { renderCommand } from '../command-block.ts'
 import type { CaughtMail } from './mail-store.ts'
 
-/** A list of mails as the page shows it. */
+/** A list of mails for the page. */
 interface ShownList {
   readonly mails: readonly CaughtMail[]
-  /** The text that was searched for. Empty: all mails are shown. */
+  /** The searched text. If empty, the page shows all mails. */
   readonly query: string
   readonly total: number
   readonly isUnread: (mail: CaughtMail) => boolean
   readonly homeUrl: string
 }
 
-/** The page that lists the mails, newest first. It works without its script, which shows new mails as they arrive. */
+/** Renders the list of mails, newest first. It works without its script, which adds new mails. */
 export function renderList({ mails, query, total, isUnread, homeUrl }: ShownList): string {
   const unread = mails.filter(isUnread).length
   const rows = mails.map((mail) => renderRow(mail, { query, unread: isUnread(mail) }))
@@ -62,9 +62,7 @@ const CROSS = '<svg viewBox="0 0 16 16" aria-hidden="true"><path d="m4 4 8 8m0-8
 
 interface Removal {
   readonly query: string
-  /** HTML. */
   readonly label: string
-  /** HTML. */
   readonly content: string
 }
 
@@ -74,7 +72,7 @@ function renderRemoval({ id }: CaughtMail, { query, label, content }: Removal): 
  id="remove-${id}">${content}</button></form>`
 }
 
-/** The page of one mail: the link and the code that it is about, its HTML in a frame without scripts, and its text. */
+/** Renders the page of one mail: its main link and code, its HTML in a frame without scripts, and its text. */
 export function renderMail(mail: CaughtMail): string {
   const [main, ...others] = linksOf(mail)
   const facts = [
@@ -120,20 +118,20 @@ function renderLink({ url, label }: MailLink): string {
 }
 
 /**
- * Links of a mail open in a new tab, and the page around the mail reads how high it is. Everything else is forbidden, scripts and
- * forms included.
+ * The sandbox rights of the frame. Links of a mail open in a new tab, and the surrounding page can read the height of the mail.
+ * Everything else is forbidden, including scripts and forms.
  */
 export const frameRights = 'allow-same-origin allow-popups allow-popups-to-escape-sandbox'
 
 /**
- * The HTML of a mail with links that open in a new tab, in the font that mail programs use when a mail names none. Long
- * words break, because a frame of a phone is narrow. Browsers ignore the mail's own doctype after this one.
+ * Returns the HTML of a mail for the frame. Links open in a new tab. The font is the usual one of mail programs if a mail names
+ * none. Long words break, because the frame is narrow on a phone. Browsers ignore the mail's own doctype after this doctype.
  */
 export function renderFrame(html: string): string {
   return `<!doctype html><base target="_blank"><style>body { margin: 1rem; font: 1rem/1.5 system-ui, sans-serif; overflow-wrap: anywhere }</style>${html}`
 }
 
-/** The HTML of a page that has nothing but a message, and a link to all mails. */
+/** Renders a page with only a message and a link to all mails. */
 export function renderNotice(title: string, text: string): string {
   const action = '<p class="actions"><a class="button" href="/">All mails</a></p>'
   return renderPage(title, `${renderTitle(title)}<p>${text}</p>${action}`, 'single')
@@ -158,7 +156,7 @@ function renderTime(time: string): string {
   return `<time datetime="${time}">${time.slice(0, 19).replace('T', ' ')} UTC</time>`
 }
 
-/** The parts of a mail that people read. */
+/** The parts of a mail that contain its text. */
 interface MailBodies {
   readonly text: string | null
   readonly html: string | null
@@ -166,13 +164,13 @@ interface MailBodies {
 
 interface MailLink {
   readonly url: string
-  /** The text of the link in the HTML. Undefined: only the text has the link, or the HTML writes nothing on it. */
+  /** The text of the link in the HTML. `undefined` if the HTML has no such link, or no text for it. */
   readonly label?: string
 }
 
 /**
- * The web addresses of a mail, each once. Those that carry a token come first, because the mail was sent for them; then those of
- * links in the HTML; then those that are only written.
+ * Returns the web addresses of a mail, each once. Addresses with a token come first, because they are the purpose of the mail.
+ * Links of the HTML follow, and then addresses that are only written in the text.
  */
 export function linksOf({ text, html }: MailBodies): readonly MailLink[] {
   const clickable = [...(html ?? '').matchAll(/<a\s[^>]*?href\s*=\s*(?:"([^"]*)"|'([^']*)')[^>]*>(.*?)<\/a>/gis)].map(
@@ -184,7 +182,7 @@ export function linksOf({ text, html }: MailBodies): readonly MailLink[] {
   return [...once.filter(carriesToken), ...once.filter((link) => !carriesToken(link))]
 }
 
-/** The code that a mail asks its reader to enter: 4 to 10 digits, in bold or behind the word. Undefined: there is none. */
+/** The code in a mail: 4 to 10 digits, in bold or after the word "code". `undefined` if there is none. */
 export function codeOf({ text, html }: MailBodies): string | undefined {
   const bold = /<(strong|b|code)\b[^>]*>\s*(\d{4,10})\s*<\/\1>/i.exec(html ?? '')?.[2]
   return bold ?? /\bcode\b[^\n\d]{0,30}\b(\d{4,10})\b/i.exec(text ?? '')?.[1]
@@ -194,7 +192,7 @@ function linkOf(url: string, label: string): MailLink {
   return label === '' || label === url ? { url } : { url, label }
 }
 
-/** Whether an address has a secret: a parameter of that name, or a part of its path that nobody would type. */
+/** Whether a URL contains a secret: a parameter with such a name, or a path segment of 20 characters or more. */
 function carriesToken({ url }: MailLink): boolean {
   const { searchParams, pathname } = URL.parse(url) ?? {}
   const isNamed = [...(searchParams?.keys() ?? [])].some((name) => /token|code|secret|signature/i.test(name))
@@ -207,7 +205,7 @@ function plainTextOf(html: string): string {
     .trim()
 }
 
-/** Decodes the entities that addresses and labels in HTML contain. */
+/** Decodes the entities that occur in addresses and labels. */
 function decodeEntities(text: string): string {
   return text.replace(/&(amp|quot|#39|#x27|lt|gt|nbsp);/gi, (entity, name: string) => {
     return entities[name.toLowerCase()] ?? entity

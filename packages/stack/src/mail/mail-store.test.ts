@@ -59,7 +59,7 @@ describe('openMailStore', () => {
       ['2.json', '4.json'],
       0o600,
     ])
-    // What an interrupted write leaves.
+    // An interrupted write leaves such a file.
     writeFileSync(join(folder, '5.json.new'), '{')
 
     const second = await openMailStore(folder, now, limits)

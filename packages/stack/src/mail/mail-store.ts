@@ -6,47 +6,47 @@ import { StackFailure } from '../stack-failure.ts'
 
 export interface CaughtMail extends MailSummary {
   readonly cc: readonly string[]
-  /** All headers in the order of the mail, with lower-case names. */
+  /** All headers, in the order of the mail. Names are in lower case. */
   readonly headers: readonly { readonly name: string; readonly value: string }[]
-  /** The plain text. Null: the mail has none. */
+  /** The plain text. `null` if the mail has none. */
   readonly text: string | null
-  /** The HTML as it was sent. Null: the mail has none. */
+  /** The HTML as it was sent. `null` if the mail has none. */
   readonly html: string | null
   readonly attachments: readonly { readonly name: string; readonly type: string; readonly bytes: number }[]
 }
 
 /** A mail in a list, as `GET /messages` returns it. */
 export interface MailSummary {
-  /** Counts from 1 in the order of arrival. */
+  /** The number of the mail, from 1 in the order of arrival. */
   readonly id: number
   /** The time of arrival: RFC 3339, UTC. */
   readonly received: string
   readonly from: string
-  /** The recipients of the envelope, including hidden ones. */
+  /** The recipients of the envelope, including recipients in Bcc. */
   readonly to: readonly string[]
   readonly subject: string
-  /** Size as sent, in bytes. */
+  /** The size of the mail as it was sent, in bytes. */
   readonly bytes: number
 }
 
-/** The latest mails, in memory, and in a folder if it has one. */
+/** The latest mails, kept in memory and, if one is given, in a folder. */
 export interface MailStore {
-  /** Parses and keeps a mail. Beyond the limits, the oldest mails are dropped. */
+  /** Parses and stores a mail. If a limit is exceeded, the oldest mails are removed. */
   readonly add: (raw: Buffer, recipients: readonly string[]) => Promise<void>
-  /** Newest first. */
+  /** Returns the mails, newest first. */
   readonly list: () => readonly CaughtMail[]
   readonly find: (id: number) => CaughtMail | undefined
-  /** The bytes of the mail as they were sent. */
+  /** Returns the bytes of the mail as they were sent. */
   readonly findSource: (id: number) => Buffer | undefined
-  /** Whether nobody has opened the page of the mail. Programs that read the JSON form leave it unread. */
+  /** Returns whether the page of the mail was never opened. Programs that read the JSON do not mark the mail as read. */
   readonly isUnread: (id: number) => boolean
   readonly markRead: (id: number) => void
-  /** False: there was no such mail. */
+  /** Returns `false` if the mail does not exist. */
   readonly remove: (id: number) => boolean
   readonly clear: () => void
 }
 
-/** How many mails, and how many bytes of them, are kept. The newest mail is always kept. */
+/** The maximum number of stored mails, and their maximum total size in bytes. The newest mail is always kept. */
 export interface MailLimits {
   readonly mailsMax: number
   readonly bytesMax: number
@@ -61,16 +61,16 @@ interface KeptMail {
 
 interface MailFolder {
   readonly path: string
-  /** The mails that it has, newest first. */
+  /** The mails in the folder, newest first. */
   readonly found: readonly KeptMail[]
 }
 
 /**
- * Opens the store of a folder, with the mails that an earlier process has left there: a start with other settings loses none.
- * Whether they were read is forgotten.
+ * Opens the store of a folder, with the mails that an earlier process stored there. So a restart with other settings loses no
+ * mails. All mails count as unread again.
  *
  * @param now the clock for the times of arrival
- * @throws StackFailure when a file of the folder cannot be read as a mail
+ * @throws StackFailure if a file in the folder cannot be read as a mail
  */
 export async function openMailStore(path: string, now: () => Date, limits = defaultLimits): Promise<MailStore> {
   const names = existsSync(path) ? readdirSync(path) : []
@@ -79,7 +79,7 @@ export async function openMailStore(path: string, now: () => Date, limits = defa
   return createMailStore(now, limits, { path, found })
 }
 
-/** Returns an empty store, or the store of a folder. @param now the clock for the times of arrival */
+/** Creates an empty store, or the store of a folder. @param now the clock for the times of arrival */
 export function createMailStore(now: () => Date, limits: MailLimits = defaultLimits, folder?: MailFolder): MailStore {
   let kept: readonly KeptMail[] = folder?.found ?? []
   let lastId = kept[0]?.mail.id ?? 0
@@ -114,7 +114,7 @@ export function createMailStore(now: () => Date, limits: MailLimits = defaultLim
   }
 }
 
-/** The members of a mail that a list shows. */
+/** Returns the members of a mail that a list shows. */
 export function summaryOf({ id, received, from, to, subject, bytes }: CaughtMail): MailSummary {
   return { id, received, from, to, subject, bytes }
 }
@@ -161,9 +161,9 @@ function readMailFile(file: string): MailFile {
   }
 }
 
-/** Writes the file in one step: an interrupted write leaves none. Mails carry codes, so only the owner may read them. */
+/** Writes the file atomically, so that no incomplete mail remains. Mails contain codes: only the owner may read them. */
 function saveMail(folder: string, { mail: { id, received, to }, source }: KeptMail): void {
-  // The folder may have been removed with all other data while the stack runs.
+  // Create the folder again, because it may have been removed with all other data while the stack runs.
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   const text = JSON.stringify({ received, to, source: source.toString('base64') })
   writeFileSync(`${fileOf(folder, id)}.new`, text, { mode: 0o600, flush: true })
@@ -174,7 +174,7 @@ function removeFile(folder: string, id: number): void {
   rmSync(fileOf(folder, id), { force: true })
 }
 
-/** The newest mail is always kept. The SMTP listener limits its size. */
+/** Returns the mails within the limits. The newest mail is always kept. The SMTP listener limits the size of a mail. */
 function within(entries: readonly KeptMail[], limits: MailLimits): readonly KeptMail[] {
   let bytes = 0
   return entries.slice(0, limits.mailsMax).filter(({ source }, index) => {

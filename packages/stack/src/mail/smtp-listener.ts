@@ -8,8 +8,8 @@ const CLIENTS_MAX = 100
 const CLOSE_TIMEOUT_MS = 200
 
 /**
- * Accepts every mail on 127.0.0.1, from everybody to everybody, and delivers none. It accepts any user name and password. It
- * has no TLS, since no client would trust its certificate.
+ * Accepts every mail on 127.0.0.1, from any sender to any recipient, and delivers none of them. It accepts any user name and
+ * password. It has no TLS, because no client would trust its certificate.
  */
 export async function startSmtpListener(store: Pick<MailStore, 'add'>, port: number): Promise<LocalServer> {
   const server = new SMTPServer({
@@ -30,7 +30,7 @@ export async function startSmtpListener(store: Pick<MailStore, 'add'>, port: num
         .then(() => done(), done)
     },
   })
-  // A client that breaks off its connection causes an error here, which would end the process.
+  // A client that aborts its connection causes an error event here. Without a listener, the error would end the process.
   server.on('error', () => undefined)
   server.listen(port, '127.0.0.1')
   await once(server.server, 'listening')
@@ -41,11 +41,11 @@ export async function startSmtpListener(store: Pick<MailStore, 'add'>, port: num
   }
 }
 
-/** @throws Error with the SMTP status 552 when the mail is too large. */
+/** @throws Error with the SMTP status 552 if the mail is too large */
 async function readAll(stream: SMTPServerDataStream): Promise<Buffer> {
   const chunks: Buffer[] = []
   for await (const chunk of stream) {
-    // The rest of a mail that is too large is read, as the protocol asks, but not kept.
+    // The rest of a mail that is too large is read, as SMTP requires, but not kept.
     if (!stream.sizeExceeded && Buffer.isBuffer(chunk)) chunks.push(chunk)
   }
   if (stream.sizeExceeded) throw Object.assign(new Error('The mail is too large'), { responseCode: 552 })

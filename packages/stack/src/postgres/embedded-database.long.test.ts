@@ -14,7 +14,7 @@ removeFoldersAtEnd()
 
 async function query(url: string, text: string): Promise<unknown[]> {
   const client = new pg.Client(url)
-  // The server is killed under some of these connections.
+  // The test kills the server during some of these connections.
   client.on('error', () => undefined)
   await client.connect()
   try {
@@ -36,8 +36,8 @@ describe('startDatabase', () => {
     return { ...database, home, pid: findServerState(home.data)?.pid ?? 0 }
   }
   /**
-   * The file in which the server keeps its process id. The server's data are made once, which takes most of the time of a first
-   * start.
+   * The file in which the server stores its process id. The data of the server are created once, because this takes most of the
+   * time of a first start.
    */
   let pidFile = ''
   beforeAll(async () => {
@@ -57,14 +57,14 @@ describe('startDatabase', () => {
     const second = await start()
     await query(second.url, 'INSERT INTO kept VALUES (2)')
     process.kill(second.pid, 'SIGKILL')
-    // It is restarted as soon as the backends of the killed server have ended.
+    // The server is restarted as soon as the backends of the killed server have ended.
     await expect
       .poll(() => query(second.url, 'SELECT n FROM kept ORDER BY n').catch(() => undefined))
       .toEqual([{ n: 1 }, { n: 2 }])
     expect(said.at(-1)).toMatch(/^PostgreSQL has ended by itself and is restarted/)
     const running = findServerState(second.home.data)?.pid ?? 0
 
-    // As after kill -9 of the stack: only its pid file knows of the running server.
+    // The situation after kill -9 of the stack: only the server's pid file shows that the server is running.
     const settled = await prepareHome(folder, join(folder, 'state'))
     expect(settled).toEqual(second.home)
     expect(isAlive(running)).toBe(false)
@@ -91,7 +91,7 @@ describe('startDatabase', () => {
 })
 
 describe('chooseHome', () => {
-  /** A checkout with binaries that look complete. As root the account is that of PostgreSQL, otherwise the user of the test. */
+  /** Creates a checkout with fake binaries. As root, the account is PostgreSQL's, otherwise the user of the test. */
   async function fakeCheckout() {
     const root = createFolder()
     const directory = join(root, 'native')

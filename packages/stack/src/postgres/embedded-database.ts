@@ -8,7 +8,7 @@ import { StackFailure } from '../stack-failure.ts'
 import { chooseAccount, chooseHome, createPrivateFolder, findBinaries, type PostgresHome } from './home.ts'
 import { endLeftoverServer, serverEndSteps, startServer } from './server.ts'
 
-/** The port, the password and the log of the embedded server, and the signal that ends its start. */
+/** The port, the password and the log of the embedded server, and the signal that aborts its start. */
 interface EmbeddedDatabaseOptions {
   readonly port: number
   readonly password: string
@@ -22,8 +22,8 @@ export interface EmbeddedDatabase extends Supervised {
 }
 
 /**
- * Chooses the place of the server, and stops a server that a killed stack left running there, so that its port is free.
- * @throws StackFailure when there is no package for this system, no user to run it as, or when the server does not stop
+ * Chooses the folders of the server. Stops a server that a killed stack left running, so that its port is free.
+ * @throws StackFailure if there is no package for this system or no user for it, or if the server does not stop
  */
 export async function prepareHome(dataDirectory: string, stateDirectory: string): Promise<PostgresHome> {
   const binaries = findBinaries(process.platform, process.arch)
@@ -34,9 +34,9 @@ export async function prepareHome(dataDirectory: string, stateDirectory: string)
 }
 
 /**
- * Starts the server and makes its database if there is none. It restarts the server when it ends by itself.
+ * Starts the server and creates its database if it is missing. Restarts the server if it ends unexpectedly.
  *
- * @throws StackFailure when the server does not start
+ * @throws StackFailure if the server does not start
  */
 export async function startDatabase(home: PostgresHome, options: EmbeddedDatabaseOptions): Promise<EmbeddedDatabase> {
   const { port, password, logFile, say, stop } = options
@@ -57,21 +57,21 @@ export async function startDatabase(home: PostgresHome, options: EmbeddedDatabas
   return { url: databaseUrl(port, password), ...server }
 }
 
-/** The database of the stack. Each service has a schema in it. */
+/** The database of the stack. It contains one schema for each service. */
 const DATABASE_NAME = 'trestle'
 
 const CONNECT_TIMEOUT_MS = 5_000
 const WRONG_PASSWORD = '28P01'
 
-/** The URL of the embedded server's database, with its password. */
+/** Returns the URL of the embedded server's database, including the password. */
 function databaseUrl(port: number, password: string): string {
   return `postgres://${DATABASE_USER}:${encodeURIComponent(password)}@127.0.0.1:${port}/${DATABASE_NAME}`
 }
 
 /**
- * Makes the database if it does not exist.
+ * Creates the database if it does not exist.
  *
- * @throws StackFailure when the password is not that of the cluster
+ * @throws StackFailure if the password is not the password of the cluster
  */
 async function createDatabaseOnce(port: number, password: string): Promise<void> {
   const client = new pg.Client({
@@ -95,16 +95,16 @@ async function createDatabaseOnce(port: number, password: string): Promise<void>
   }
 }
 
-/** The superuser of the embedded server. The services work as restricted roles that it may take. */
+/** The superuser of the embedded server. Services work in restricted roles, to which the superuser can switch. */
 export const DATABASE_USER = 'trestle'
 
 const LOCALE = ['--encoding=UTF8', '--locale=C', '--locale-provider=builtin', '--builtin-locale=C.UTF-8']
 
 /**
- * Makes the cluster if there is none: UTF-8, sorted by code point on every system, passwords by SCRAM. It is made under another
- * name and renamed at the end, so that an interrupted start leaves nothing that looks complete.
+ * Creates the cluster if it is missing: UTF-8, sorted by code point on every system, with SCRAM passwords. It is created under a
+ * temporary name and then renamed, so that an interrupted start leaves nothing that looks complete.
  *
- * @returns whether it was made
+ * @returns whether it was created
  * @throws StackFailure with the last lines of `initdb`
  */
 export async function createClusterOnce({ binaries, data, account }: PostgresHome, password: string): Promise<boolean> {

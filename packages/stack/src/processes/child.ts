@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { StackFailure } from '../stack-failure.ts'
 import { type EndStep, releasePidFile, sendSignal, writePidFile } from './process-identity.ts'
 
-/** The program to run, and the files of its output and its process id. */
+/** The program to run, and the files for its output and its process id. */
 interface ChildCommand {
   readonly name: string
   readonly program: string
@@ -13,20 +13,20 @@ interface ChildCommand {
   readonly env: NodeJS.ProcessEnv
   readonly cwd: string
   readonly logFile: string
-  /** Undefined for a program that writes one itself. */
+  /** `undefined` if the program writes its own pid file. */
   readonly pidFile?: { readonly file: string; readonly program: string }
-  /** The user to run as. Undefined: the user of this process. */
+  /** The user to run as. If it is `undefined`, the process runs as the user of this process. */
   readonly account?: { readonly uid: number; readonly gid: number }
 }
 
 export interface ChildEnd {
   readonly code: number | null
   readonly signal: NodeJS.Signals | null
-  /** The last lines that it wrote. */
+  /** The last lines of the output. */
   readonly tail: readonly string[]
 }
 
-/** How a process ended, in a message: `SIGKILL`, `exit status 1`. */
+/** Formats how a process ended, for a message: `SIGKILL`, `exit status 1`. */
 export function reasonOf({ code, signal }: Pick<ChildEnd, 'code' | 'signal'>): string {
   return signal ?? `exit status ${code}`
 }
@@ -35,21 +35,21 @@ export interface Child {
   readonly name: string
   readonly pid: number
   readonly ended: Promise<ChildEnd>
-  /** The last lines that it has written since its start. */
+  /** Returns the last lines of the output since the start. */
   output(): readonly string[]
-  /** Sends signals step by step until the process has ended. It may be called at any time, also twice. */
+  /** Sends one signal after another until the process has ended. It may be called at any time, and more than once. */
   end(steps: readonly EndStep[]): Promise<void>
 }
 
-/** Node.js prints an uncaught error in nine lines, beside the frames of its own modules. */
+/** Node.js prints an uncaught error in up to nine lines, not counting the frames of its own modules. */
 const TAIL_LINES = 12
-/** More than a service writes at its start. */
+/** More lines than a service writes during its start. */
 const START_LINES = 1_000
 
 /**
- * Starts a process in a process group of its own. So a Ctrl-C at the terminal reaches only the stack, which then stops
- * everything in order.
- * @throws Error when the program cannot be run
+ * Starts a process in its own process group. A Ctrl-C at the terminal then reaches only the stack, which stops everything in
+ * order.
+ * @throws Error if the program cannot be run
  */
 export async function startChild(command: ChildCommand): Promise<Child> {
   const log = openLog(command.logFile)
@@ -83,7 +83,7 @@ export async function startChild(command: ChildCommand): Promise<Child> {
   }
 }
 
-/** Starts what makes files that no other account reads, such as a log of its own. */
+/** Calls a function with a umask that lets only the owner read new files, such as the log of a program. */
 function forOwnerAlone<T>(start: () => T): T {
   const earlier = process.umask(0o077)
   try {
@@ -99,7 +99,7 @@ async function endChild(pid: number, ended: Promise<ChildEnd>, steps: readonly E
     sendSignal(pid, step)
     if (await endsWithin(ended, step.waitMs)) break
   }
-  // Processes that it has started must not outlive it.
+  // Kill the process group, because child processes must not outlive their parent.
   sendSignal(pid, { signal: 'SIGKILL', target: 'group' })
 }
 
@@ -119,16 +119,15 @@ function tailOf(log: OpenLog, lineLimit: number): readonly string[] {
   try {
     return readTail(log, lineLimit)
   } catch {
-    // A log that was moved away must not hide how the process ended.
+    // If the log was moved away, still report how the process ended.
     return []
   }
 }
 
-/** A larger log of earlier starts is renamed, so that the logs of a service take at most two such files. */
+/** A log that is larger than this is renamed at the next start. The logs of a service take at most two files of this size. */
 const ROTATE_BYTES = 32 * 1024 * 1024
 const TAIL_BYTES = 16 * 1024
 
-/** An open log of a child process, and its size before. */
 interface OpenLog {
   readonly file: string
   readonly descriptor: number
@@ -136,8 +135,8 @@ interface OpenLog {
 }
 
 /**
- * Opens a log for appending. A large log of earlier starts becomes `<file>.old`.
- * @throws StackFailure when its folder is gone
+ * Opens a log for appending. A large log of earlier starts is renamed to `<file>.old`.
+ * @throws StackFailure if the folder of the log was removed
  */
 function openLog(file: string): OpenLog {
   if (!existsSync(dirname(file)))
@@ -148,8 +147,8 @@ function openLog(file: string): OpenLog {
 }
 
 /**
- * The last lines that were written since the log was opened, at most `lineLimit`, without empty lines and without the frames of
- * modules of Node.js.
+ * Returns the last lines written since the log was opened, at most `lineLimit`. Omits empty lines and stack frames of Node.js
+ * modules.
  */
 function readTail(log: Omit<OpenLog, 'descriptor'>, lineLimit: number): readonly string[] {
   const descriptor = openSync(log.file, 'r')
@@ -166,28 +165,28 @@ function readTail(log: Omit<OpenLog, 'descriptor'>, lineLimit: number): readonly
 }
 
 interface SuperviseOptions {
-  /** Starts the process again. The first one is already running. */
+  /** Starts the process again. The first process is already running. */
   readonly start: () => Promise<Child>
   readonly endSteps: readonly EndStep[]
-  /** Called whenever the process has ended by itself and is about to start again. */
+  /** Called when the process has ended on its own and is about to start again. */
   readonly onEnd: (name: string, end: ChildEnd) => void
   readonly restartDelayMs?: number
 }
 
 /** A process that is kept running until `end`. */
 export interface Supervised {
-  /** Never resolves. Rejects when the process ends too often. */
+  /** Never resolves. Rejects if the process ends too often. */
   readonly failed: Promise<never>
-  /** Ends the process, which does not start again. Resolves when it has ended. */
+  /** Ends the process without a restart. Resolves when the process has ended. */
   readonly end: () => Promise<void>
 }
 
 const RESTART_DELAY_MS = 500
-/** After this many ends without a quiet minute in between, the stack gives up. */
+/** The stack gives up after this many restarts without a quiet minute between them. */
 const RESTARTS_MAX = 5
 const QUIET_MS = 60_000
 
-/** Returns a process that starts again when it ends by itself, for example after `kill -9`. */
+/** Returns a process that is started again if it ends on its own, for example after `kill -9`. */
 export function supervise(first: Child, options: SuperviseOptions): Supervised {
   const ending = new AbortController()
   let child = first
@@ -205,13 +204,13 @@ export function supervise(first: Child, options: SuperviseOptions): Supervised {
       )
       if (ending.signal.aborted) return
       child = await options.start()
-      // `end` was called during the start, when it did not know the new process yet.
+      // `end` was called during the start and could not know the new process.
       if (ending.signal.aborted) return await child.end(options.endSteps)
     }
   }
   const running = keepRunning()
   const failed = running.then(() => new Promise<never>(() => undefined))
-  // The caller awaits it only when everything is up. Until then a failure must not count as unhandled.
+  // The caller awaits this promise only when everything is running. Until then a rejection must not count as unhandled.
   failed.catch(() => undefined)
   return {
     failed,
@@ -223,7 +222,7 @@ export function supervise(first: Child, options: SuperviseOptions): Supervised {
   }
 }
 
-/** @returns false when the process ends, or is to end, before it has run for a while */
+/** @returns `false` if the process ends, or is being ended, before it has run for a minute */
 async function isQuiet(child: Child, ending: AbortSignal): Promise<boolean> {
   const quiet = delay(QUIET_MS, true, { signal: ending, ref: false }).catch(() => false)
   return await Promise.race([child.ended.then(() => false), quiet])

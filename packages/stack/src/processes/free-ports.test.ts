@@ -44,7 +44,7 @@ describe('requireFreePorts', () => {
 
   it('proposes no base of which a port is in use', async () => {
     const server = createServer().listen(20_009, '127.0.0.1')
-    // Another program may have the port already, which serves as well.
+    // If another program already uses the port, the test works too.
     await Promise.race([once(server, 'listening'), once(server, 'error')])
     const failure: unknown = await requireFreePorts([want(20_009, 'A_PORT', true)]).catch((error) => error)
     server.close()

@@ -12,27 +12,27 @@ export interface WantedPort {
   readonly host: string
   readonly port: number
   readonly setting: string
-  /** Whether `TRESTLE_PORT_BASE` decides the port, because the setting is not set. */
+  /** Whether the port is derived from `TRESTLE_PORT_BASE`, because its setting is not set. */
   readonly isCounted: boolean
 }
 
-/** How another stack is recognised: by a text of its command line, and by its working directory. */
+/** How to recognize another stack: by a part of its command line, and by its working directory. */
 interface StackIdentity {
   readonly program: string
   readonly root: string
 }
 
-/** The process of this stack that has a port. It is found without the data of the stack, which may have been removed. */
+/** The process id of this stack if it uses the port. This works without the data of the stack, which may have been removed. */
 export async function findStackByPort(port: number, { program, root }: StackIdentity): Promise<number | undefined> {
   const owner = await findPortOwner(port)
   return owner?.commandLine.includes(program) && owner.directory === root ? owner.pid : undefined
 }
 
 /**
- * Checks that no other stack has a port that a stack itself listens on. A start must not touch the processes of such a stack,
- * which it may not know when the data of the other were removed.
+ * Checks that no other stack uses a port of the stack itself. A start must not touch the processes of another stack. If the data
+ * of that stack were removed, their pid files cannot identify them.
  *
- * @throws StackFailure naming the other stack
+ * @throws StackFailure that names the other stack
  */
 export async function requireNoOtherStack(port: number, { program, root }: StackIdentity): Promise<void> {
   const owner = await findPortOwner(port)
@@ -51,7 +51,7 @@ export async function requireNoOtherStack(port: number, { program, root }: Stack
 /**
  * Checks every port before anything is started.
  *
- * @throws StackFailure with one line for each port that is in use or wanted twice
+ * @throws StackFailure with one line for each port that is in use or configured twice
  */
 export async function requireFreePorts(wanted: readonly WantedPort[]): Promise<void> {
   const problems: string[] = []
@@ -71,7 +71,7 @@ export async function requireFreePorts(wanted: readonly WantedPort[]): Promise<v
   if (problems.length > 0) throw new StackFailure(problems)
 }
 
-/** Describes the program that has a port, and what to do. */
+/** Describes the program that uses a port, and what the user can do. */
 async function describeUse({ host, port, setting, isCounted }: WantedPort): Promise<string> {
   const owner = await findPortOwner(port)
   if (owner !== undefined || !(await isRefused(host, port))) {
@@ -82,10 +82,10 @@ async function describeUse({ host, port, setting, isCounted }: WantedPort): Prom
   return `an outgoing connection of this machine. ${advice}: set ${setting} or TRESTLE_PORT_BASE.`
 }
 
-/** Round numbers below the ports that Linux takes for outgoing connections, which begin at 32768. */
+/** Round numbers below 32768, where the range of Linux for outgoing connections begins. */
 const BASES = Array.from({ length: 13 }, (_, thousands) => 20_000 + thousands * 1000)
 
-/** The command that starts on other ports, all of which are free at this moment. */
+/** Returns the command for a start with other ports, all of which are currently free. */
 async function findOtherPorts(): Promise<string> {
   for (const base of BASES) {
     const codes = await Promise.all(portsFromBase(base).map((port) => tryPort({ host: '127.0.0.1', port })))
@@ -94,7 +94,7 @@ async function findOtherPorts(): Promise<string> {
   return 'TRESTLE_PORT_BASE=… npm start'
 }
 
-/** Whether nothing listens on a port. The system may have given it to a client. */
+/** Returns whether no program listens on a port. The system may have assigned such a port to a client. */
 function isRefused(host: string, port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect({ host, port, timeout: 1_000 })
@@ -117,7 +117,7 @@ function nameOf(owner: PortOwner | undefined): string {
   return `process ${pid} (${name})`
 }
 
-/** The error code of listening on a port; undefined when the port is free at this moment. */
+/** Tries to listen on a port. Resolves to the error code, or `undefined` if the port is currently free. */
 export function tryPort({ host, port }: Pick<WantedPort, 'host' | 'port'>): Promise<string | undefined> {
   return new Promise((resolve) => {
     const server = createServer()
@@ -129,13 +129,13 @@ export function tryPort({ host, port }: Pick<WantedPort, 'host' | 'port'>): Prom
 /** The process that listens on a port. */
 interface PortOwner {
   readonly pid: number
-  /** The parts joined by spaces. */
+  /** The arguments, joined by spaces. */
   readonly commandLine: string
-  /** The working directory of the program. Undefined when the system does not tell. */
+  /** The working directory of the program. `undefined` if the system does not allow reading it. */
   readonly directory: string | undefined
 }
 
-/** Finds the process that listens on a TCP port. Undefined when the system does not tell, as of processes of other users. */
+/** Finds the process that listens on a TCP port, or `undefined` if the system hides it, as for other users. */
 async function findPortOwner(port: number): Promise<PortOwner | undefined> {
   const pid = findByProc(port) ?? (await findByLsof(port))
   const commandLine = pid === undefined ? undefined : await findCommandLine(pid)
@@ -146,7 +146,7 @@ async function findPortOwner(port: number): Promise<PortOwner | undefined> {
 /** The state of a listening socket in `/proc/net/tcp`. */
 const LISTENING = '0A'
 
-/** Linux lists sockets by port, and the sockets of each process. */
+/** Finds the process in `/proc`. Linux lists sockets by port, and the sockets of each process. */
 function findByProc(port: number): number | undefined {
   const sockets = new Set([...socketsOf('/proc/net/tcp', port), ...socketsOf('/proc/net/tcp6', port)])
   if (sockets.size === 0) return undefined
@@ -154,7 +154,7 @@ function findByProc(port: number): number | undefined {
   return pids.map(Number).find((pid) => linksOf(`/proc/${pid}/fd`).some((link) => sockets.has(link)))
 }
 
-/** The listening sockets of a port, as links name them: `socket:[123]`. */
+/** Returns the listening sockets of a port in the format of symbolic links: `socket:[123]`. */
 function socketsOf(file: string, port: number): readonly string[] {
   const suffix = `:${port.toString(16).toUpperCase().padStart(4, '0')}`
   return readText(file)
@@ -168,7 +168,7 @@ function linksOf(folder: string): readonly string[] {
   try {
     return readdirSync(folder).flatMap((name) => readLink(`${folder}/${name}`) ?? [])
   } catch {
-    // The process is another user's, or has ended.
+    // The process belongs to another user or has ended.
     return []
   }
 }
@@ -189,7 +189,7 @@ function readText(file: string): string {
   }
 }
 
-/** For macOS. */
+/** Finds the process with `lsof`, for macOS. */
 async function findByLsof(port: number): Promise<number | undefined> {
   try {
     const { stdout } = await promisify(execFile)('lsof', ['-nP', `-iTCP:${port}`, '-sTCP:LISTEN', '-t'])

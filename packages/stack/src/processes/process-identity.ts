@@ -6,8 +6,8 @@ import { promisify } from 'node:util'
 import { StackFailure } from '../stack-failure.ts'
 
 /**
- * The command line of a running process, its parts joined by spaces. Undefined when there is no such process, or when the
- * system does not tell. Read from `/proc` if it exists, otherwise from `ps`.
+ * Returns the command line of a running process, with its arguments joined by spaces. Resolves to `undefined` if the process does
+ * not exist or the system does not show its command line. Reads `/proc` if it exists, otherwise runs `ps`.
  */
 export async function findCommandLine(pid: number): Promise<string | undefined> {
   if (!isAlive(pid)) return undefined
@@ -18,7 +18,7 @@ export async function findCommandLine(pid: number): Promise<string | undefined> 
   }
 }
 
-/** Whether a process with this id runs, of any user. A process that has ended and waits for its parent does not run. */
+/** Whether a process with this id runs, of any user. A zombie, which has ended, does not count. */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0)
@@ -28,7 +28,7 @@ export function isAlive(pid: number): boolean {
   return !isZombie(pid)
 }
 
-/** In a container whose first process does not wait for its children, the ids of ended processes stay in use. */
+/** In a container whose first process does not wait for its children, ended processes stay as zombies. */
 function isZombie(pid: number): boolean {
   try {
     return / Z /.test(readFileSync(`/proc/${pid}/stat`, 'utf8').replace(/^.*\)/s, ''))
@@ -37,7 +37,7 @@ function isZombie(pid: number): boolean {
   }
 }
 
-/** A system without `/proc` and `ps` cannot tell one process from another. No process then counts as one of the stack. */
+/** On a system without `/proc` and `ps`, processes cannot be distinguished. No process then counts as a process of the stack. */
 async function commandLineByPs(pid: number): Promise<string | undefined> {
   try {
     const { stdout } = await promisify(execFile)('ps', ['-ww', '-o', 'command=', '-p', String(pid)])
@@ -47,22 +47,22 @@ async function commandLineByPs(pid: number): Promise<string | undefined> {
   }
 }
 
-/** The content of a pid file: a process id, and a text of its command line (the absolute path of its program). */
+/** The content of a pid file: a process id, and a part of the command line (the absolute path of the program). */
 export interface PidRecord {
   readonly pid: number
   readonly program: string
 }
 
-/** Replaces the file in one step. */
+/** Replaces the file. */
 export function writePidFile(file: string, record: PidRecord): void {
   rmSync(file, { force: true })
   claimPidFile(file, record)
 }
 
 /**
- * Writes the file unless it exists. Of two processes that claim it at once, only one succeeds, and neither reads an incomplete
- * file: the text is complete before the file gets its name.
- * @returns whether it was written
+ * Writes the file unless it exists. If two processes claim the file at the same time, only one succeeds. Neither reads an
+ * incomplete file, because the file is renamed after it is complete.
+ * @returns whether the file was written
  */
 export function claimPidFile(file: string, record: PidRecord): boolean {
   const draft = `${file}.${record.pid}`
@@ -78,16 +78,16 @@ export function claimPidFile(file: string, record: PidRecord): boolean {
   }
 }
 
-/** The record of the process, if it still runs and is the same process. Otherwise undefined. */
+/** Returns the record if the process is still running and is the same program, otherwise `undefined`. */
 export async function findRunning(file: string): Promise<PidRecord | undefined> {
   const record = readPidFile(file)
   if (record === undefined) return undefined
   const commandLine = await findCommandLine(record.pid)
-  // The system uses ids again: after a crash an id alone proves nothing.
+  // The system reuses process ids. So after a crash, the id does not identify the process.
   return commandLine?.includes(record.program) ? record : undefined
 }
 
-/** Removes the file. With a pid, only if the file names that process. */
+/** Removes the file. With a pid, removes it only if the file names that process. */
 export function releasePidFile(file: string, pid?: number): void {
   if (pid === undefined || readPidFile(file)?.pid === pid) rmSync(file, { force: true })
 }
@@ -104,21 +104,21 @@ function readPidFile(file: string): PidRecord | undefined {
   return { pid: Number(pid), program }
 }
 
-/** A signal, and how long to wait for the end of the process before the next signal, in milliseconds. */
+/** A signal, and the time in milliseconds to wait for the end of the process before the next signal. */
 export interface EndStep {
   readonly signal: NodeJS.Signals
   readonly waitMs: number
-  /** `group` also reaches the processes that it has started, if it leads a process group. */
+  /** `group` also signals the child processes, if the process leads a process group. */
   readonly target: 'process' | 'group'
 }
 
 const POLL_MS = 20
 
 /**
- * Ends a process step by step, even if it is not a child of this one.
+ * Ends a process by one signal after another. The process need not be a child of this process.
  *
- * @returns whether it has ended
- * @throws StackFailure when the process belongs to another user
+ * @returns whether the process has ended
+ * @throws StackFailure if the process belongs to another user
  */
 export async function endProcess(pid: number, steps: readonly EndStep[]): Promise<boolean> {
   for (const step of steps) {
@@ -129,7 +129,7 @@ export async function endProcess(pid: number, steps: readonly EndStep[]): Promis
   return !isAlive(pid)
 }
 
-/** Sends a signal. A process that has ended already is no error. @throws StackFailure when it belongs to another user */
+/** Sends a signal. Does nothing if the process has already ended. @throws StackFailure if the process belongs to another user */
 export function sendSignal(pid: number, { signal, target }: Omit<EndStep, 'waitMs'>): void {
   try {
     process.kill(target === 'group' ? -pid : pid, signal)

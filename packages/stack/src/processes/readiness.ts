@@ -5,9 +5,9 @@ const POLL_MS = 40
 const REQUEST_TIMEOUT_MS = 2_000
 
 /**
- * Asks the URL again and again until it answers 200.
+ * Requests the URL repeatedly until the answer has the status 200.
  *
- * @throws the reason of `signal` when it is aborted first
+ * @throws the reason of `signal` if the signal is aborted first
  */
 export async function waitUntilReady(url: string, signal: AbortSignal): Promise<void> {
   for (;;) {
@@ -17,12 +17,12 @@ export async function waitUntilReady(url: string, signal: AbortSignal): Promise<
   }
 }
 
-/** Whether the URL answers 200 now. */
+/** Returns whether the URL currently answers with the status 200. */
 export async function isReady(url: string): Promise<boolean> {
   return (await statusOf(url, AbortSignal.timeout(REQUEST_TIMEOUT_MS))) === 200
 }
 
-/** The status of the answer. Undefined when there is no answer. */
+/** Returns the status of the answer, or `undefined` if there is no answer. */
 function statusOf(url: string, signal: AbortSignal): Promise<number | undefined> {
   return new Promise((resolve) => {
     const request = get(url, { agent: false, timeout: REQUEST_TIMEOUT_MS, signal }, (response) => {

@@ -6,9 +6,9 @@ import { isStatusName } from '../status/stack-status.ts'
 export type Environment = Readonly<Record<string, string>>
 
 /**
- * Reads the settings of the user: the process environment, then the `.env` of the checkout. An empty value in the file counts
- * as unset, so a copied example changes nothing. An empty value in the environment is kept, and removes a default. `PORT` is
- * left out, since it could be any of three services, and so are the variables of npm and what `status` prints.
+ * Reads the user's settings from the `.env` file and the process environment, which takes precedence. An empty value in the file
+ * counts as unset, so a copied example changes nothing. An empty value in the environment removes a default. Ignores `PORT`,
+ * which could mean any of three services, the variables of npm, and the variables that `status` prints.
  */
 export function readUserEnvironment(envFile: string, processEnv: NodeJS.ProcessEnv): Environment {
   const fromFile = existsSync(envFile) ? Object.entries(parseEnv(readFileSync(envFile, 'utf8'))) : []
@@ -18,7 +18,7 @@ export function readUserEnvironment(envFile: string, processEnv: NodeJS.ProcessE
   )
 }
 
-/** The folder of the data, the settings and the logs of a stack. @param root the checkout */
+/** Returns the folder of the data, the settings and the logs of a stack. @param root the checkout */
 export function dataDirectoryOf(root: string, env: Environment): string {
   return resolve(root, env.TRESTLE_DATA_DIRECTORY || '.data')
 }

@@ -7,28 +7,27 @@ import { isCountedFromBase, type PortSetting, portFrom } from './ports.ts'
 import { addressOf, type ServiceAddress } from './service-environment.ts'
 import { type ServiceDefinition, services } from './services.ts'
 
-/** Everything that a start does, decided before it does anything. */
+/** All actions of a start, decided before the start begins. */
 export interface StackPlan {
   readonly root: string
-  /** A text in the command line of the stack itself. */
+  /** A part of the command line of the stack itself. */
   readonly program: string
   readonly dataDirectory: string
-  /** The folder of PostgreSQL if its user cannot reach the checkout. */
+  /** The folder of PostgreSQL, used if its user cannot access the checkout. */
   readonly stateDirectory: string
   readonly runDirectory: string
   readonly logDirectory: string
   readonly env: Environment
-  /** Port of the embedded PostgreSQL. Undefined when the user has set a database for every service. */
+  /** The port of the embedded PostgreSQL. `undefined` if the user has configured a database for every service. */
   readonly databasePort: number | undefined
-  /** Port and address of the stack's own page. */
   readonly homePort: number
   readonly homeUrl: string
   readonly smtpPort: number
   readonly webPort: number
-  /** Whether one of the services sends mail. */
+  /** Whether at least one service sends mail. */
   readonly hasMail: boolean
   readonly services: readonly ServicePlan[]
-  /** Whether to restart a service whenever its sources change. */
+  /** Whether to restart a service when its sources change. */
   readonly isWatched: boolean
   /** All ports that must be free. */
   readonly ports: readonly WantedPort[]
@@ -37,7 +36,7 @@ export interface StackPlan {
 export interface ServicePlan {
   readonly definition: ServiceDefinition
   readonly address: ServiceAddress
-  /** Absolute path of its program. */
+  /** The absolute path of the program. */
   readonly entry: string
 }
 
@@ -46,14 +45,14 @@ export interface PlanRequest {
   readonly root: string
   readonly program: string
   readonly env: Environment
-  /** Names of services. Empty: all of them. */
+  /** The names of services. Empty means all services. */
   readonly names: readonly string[]
   readonly isWatched: boolean
-  /** The other commands. A name that no service has may be one of them, misspelt. */
+  /** The names of the other commands. An unknown service name may be a misspelled command. */
   readonly commands?: readonly string[] | undefined
 }
 
-/** Plans a start. @throws StackFailure when a name or a setting is not valid */
+/** Plans a start. @throws StackFailure if a name or a setting is not valid */
 export function planStack({ root, program, env, names, isWatched, commands = [] }: PlanRequest): StackPlan {
   const chosen = chooseServices(names, commands).map((definition) => ({
     definition,
@@ -85,7 +84,7 @@ export function planStack({ root, program, env, names, isWatched, commands = [] 
   return { ...bare, ports: portsOf(bare) }
 }
 
-/** For a word such as `products`, which may be a command of a service, or none. */
+/** Help for an unknown word such as `products`, which may be a command of a service. */
 const WHERE_COMMANDS_ARE =
   'npm start -- --help lists the commands, and npm -s run inventory -- --help those of a service.'
 
@@ -126,6 +125,6 @@ function portsOf(plan: Omit<StackPlan, 'ports'>): readonly WantedPort[] {
 interface WantedAt {
   readonly host?: string
   readonly port: number
-  /** Another name of the setting. */
+  /** An alternative name of the setting. */
   readonly alias?: string | undefined
 }

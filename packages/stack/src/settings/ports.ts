@@ -2,8 +2,8 @@ import { StackFailure } from '../stack-failure.ts'
 import type { Environment } from './environment.ts'
 
 /**
- * The ports of the stack, by their settings: the usual one, and the distance from `TRESTLE_PORT_BASE`, which moves all of them.
- * PostgreSQL is below the ports that the system uses for outgoing connections: such a port may be closing for a minute.
+ * The ports by setting: the usual port, and the distance from `TRESTLE_PORT_BASE`, which moves all ports. PostgreSQL is below the
+ * range for outgoing connections, because a closing connection may keep a port of that range for a minute.
  */
 const ports = {
   INVENTORY_PORT: { usual: 8080, distance: 0 },
@@ -23,7 +23,7 @@ const ports = {
 /** A setting of the stack that names a port. */
 export type PortSetting = keyof typeof ports
 
-/** The port of a stack whose user has set none. */
+/** Returns the default of a port setting. */
 export function usualPort(setting: PortSetting): number {
   return ports[setting].usual
 }
@@ -31,19 +31,18 @@ export function usualPort(setting: PortSetting): number {
 const PORT_MAX = 65_535
 const BASE = 'TRESTLE_PORT_BASE'
 const distances = Object.values(ports).map(({ distance }) => distance)
-/** The largest base whose last port still exists. */
+/** The largest base for which the last port is still valid. */
 const BASE_MAX = PORT_MAX - Math.max(...distances)
 
-/** All ports of a stack with this `TRESTLE_PORT_BASE`. */
+/** Returns all ports of a stack with this `TRESTLE_PORT_BASE`. */
 export function portsFromBase(base: number): readonly number[] {
   return distances.map((distance) => base + distance)
 }
 
 /**
- * Reads a port from the settings: from its own setting, or from another name of it, else counted from `TRESTLE_PORT_BASE`, else
- * the usual one.
+ * Returns a port from its own setting or its alias, otherwise from `TRESTLE_PORT_BASE`, otherwise the usual port.
  *
- * @throws StackFailure unless it is a number from 1 to 65535: the stack must know the port
+ * @throws StackFailure unless the setting is a number from 1 to 65535, because the stack must know the port
  */
 export function portFrom(env: Environment, setting: PortSetting, alias: string = setting): number {
   const { usual, distance } = ports[setting]
@@ -52,13 +51,13 @@ export function portFrom(env: Environment, setting: PortSetting, alias: string =
   return env[BASE] ? readPort(env, BASE, BASE_MAX) + distance : usual
 }
 
-/** Whether `TRESTLE_PORT_BASE` decides the port of a setting. */
+/** Returns whether the port of a setting is derived from `TRESTLE_PORT_BASE`. */
 export function isCountedFromBase(env: Environment, setting: PortSetting, alias: string = setting): boolean {
   return Boolean(env[BASE]) && !env[setting] && !env[alias]
 }
 
 /**
- * The paragraph of `--help` about ports: a line for each setting, its usual port, and its port with
+ * Returns the paragraph of `--help` about ports. It lists each setting with its usual port and its port for
  * `TRESTLE_PORT_BASE=20000`.
  */
 export function describePorts(): string {

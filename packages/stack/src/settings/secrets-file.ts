@@ -3,34 +3,33 @@ import { chmodSync, existsSync, readFileSync, renameSync, writeFileSync } from '
 import { parseEnv } from 'node:util'
 
 const KEY_BYTES = 32
-/** Characters of base64url, six bits each. */
+/** The number of base64url characters, with six bits each. */
 const PASSWORD_LENGTH = 22
 
-/** The secrets that the stack makes for development. */
+/** Generates the secrets of the development stack. */
 const makers = {
-  /** HS256 key of the tokens of services, and of access tokens while the database has no other key. */
+  /** The HS256 key for the tokens of services, and for access tokens while the database has no other key. */
   AUTH_JWT_SECRET: (bytes: Buffer) => bytes.toString('base64url'),
-  /** ES256 key of access tokens. Other services verify them by the published public key. */
+  /** The ES256 key for access tokens. Other services verify the tokens with the published public key. */
   AUTH_JWT_KEYS: toSigningKey,
-  /** Encrypts the secrets that the auth service stores, for example signing keys. */
+  /** The key that encrypts secrets in the auth database, such as signing keys. */
   AUTH_SECURITY_DATABASE_ENCRYPTION_KEY: (bytes: Buffer) => bytes.toString('base64url'),
-  /** Key of the MACs by which API keys are found. */
+  /** The key of the MACs by which API keys are looked up. */
   PAYMENTS_PEPPER: (bytes: Buffer) => bytes.toString('base64'),
-  /** Encrypts card numbers: `id:base64`. The first key encrypts, all of them decrypt. */
+  /** The keys for card numbers, as `id:base64`. The first key encrypts, and all keys decrypt. */
   PAYMENTS_VAULT_KEYS: (bytes: Buffer) => `1:${bytes.toString('base64')}`,
   CONSOLE_SECRET: (bytes: Buffer) => bytes.toString('base64'),
-  /** The secret that the operator keys of the console are derived from. */
+  /** The secret from which the operator keys of the console are derived. */
   TRESTLE_OPERATOR_KEY: (bytes: Buffer) => bytes.toString('base64url'),
   TRESTLE_OPERATOR_PASSWORD: (bytes: Buffer) => bytes.toString('base64url').slice(0, PASSWORD_LENGTH),
   TRESTLE_DATABASE_PASSWORD: (bytes: Buffer) => bytes.toString('base64url'),
 }
 
-/** The secrets by the name of their setting. */
 export type Secrets = Readonly<Record<keyof typeof makers, string>>
 
 /**
- * Reads the secrets of the file. The first start makes the file. Later starts only add to it, so that stored data can still be
- * read. Only its owner may read the file.
+ * Reads the secrets from the file. The first start creates the file. Later starts only add missing secrets, so that stored data
+ * can still be read. Only the owner may read the file.
  *
  * @param random returns 32 new random bytes at each call
  */
@@ -55,11 +54,11 @@ export function loadSecrets(file: string, random: () => Buffer = () => randomByt
   return secrets
 }
 
-/** A list with one private JWK, in the form that the auth service reads. */
+/** Returns a list with one private JWK in the format of the auth service. */
 function toSigningKey(bytes: Buffer): string {
   const pair = createECDH('prime256v1')
   pair.setPrivateKey(bytes)
-  // The public key is the byte 4 and two numbers of 32 bytes.
+  // The public key consists of the byte 4 and two numbers of 32 bytes.
   const point = pair.getPublicKey()
   const [x, y] = [point.subarray(1, 33), point.subarray(33)].map((part) => part.toString('base64url'))
   const kid = createHash('sha256').update(point).digest('base64url').slice(0, 16)
@@ -67,7 +66,7 @@ function toSigningKey(bytes: Buffer): string {
   return JSON.stringify([{ kty: 'EC', crv: 'P-256', alg: 'ES256', use: 'sig', key_ops: ['sign'], kid, x, y, d }])
 }
 
-/** JSON contains double quotes. */
+/** Formats a line. Values of JSON contain double quotes and get single quotes. */
 function writeLine([name, value]: readonly [string, string]): string {
   const quote = value.includes('"') ? "'" : '"'
   return `${name}=${quote}${value}${quote}\n`
@@ -77,7 +76,7 @@ const header = `# Secrets of this checkout's development stack, made by its firs
 # Keep the file as long as the data beside it. Deployments have secrets of their own.
 `
 
-/** Writes the file in one step: an interrupted start leaves the old file or the new one. */
+/** Replaces the file atomically. After an interrupted start, the file has the old or the new content. */
 function replaceFile(file: string, text: string): void {
   writeFileSync(`${file}.new`, text, { mode: 0o600, flush: true })
   renameSync(`${file}.new`, file)

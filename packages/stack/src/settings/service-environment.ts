@@ -5,16 +5,16 @@ import { type PortSetting, portFrom } from './ports.ts'
 import type { Secrets } from './secrets-file.ts'
 import { type ServiceDefinition, services } from './services.ts'
 
-/** Threads of Node's pool in addition to the cores, for work that waits for files and names. */
+/** Threads of Node's pool in addition to the number of cores, for waits on files and name lookups. */
 const EXTRA_THREADS = 4
 /**
- * Node would let the young generation of the heap grow to 128 MiB. With this limit a busy service takes a third less memory,
- * and is as fast.
+ * By default, Node lets the young generation of the heap grow to 128 MiB. With this limit a busy service uses a third less memory
+ * and is equally fast.
  */
 const NODE_OPTIONS = '--max-semi-space-size=8'
 /**
- * A setting of glibc: buffers of 64 KiB and more return to the system when they are free. Otherwise the memory of a burst is
- * kept.
+ * Settings of glibc. Freed buffers of 64 KiB and more return to the system. Otherwise the process would keep the memory of a
+ * burst.
  */
 const ALLOCATOR = { MALLOC_MMAP_THRESHOLD_: '65536', MALLOC_TRIM_THRESHOLD_: '131072', MALLOC_ARENA_MAX: '2' }
 const LOOPBACK = '127.0.0.1'
@@ -24,11 +24,11 @@ export interface ServiceAddress {
   readonly host: string
   readonly port: number
   readonly url: string
-  /** Undefined when metrics are off or pushed. */
+  /** `undefined` if metrics are disabled or pushed. */
   readonly metrics: { readonly host: string; readonly port: number; readonly setting: PortSetting } | undefined
 }
 
-/** The settings of all services besides their own defaults. */
+/** The settings of all services, in addition to their own defaults. */
 export interface SharedSettings {
   readonly databaseUrl: string
   readonly secrets: Secrets
@@ -40,8 +40,8 @@ export interface SharedSettings {
 }
 
 /**
- * The addresses of a service, from the settings of the user and the defaults.
- * @throws StackFailure unless each port is a number from 1 to 65535: the stack must know it
+ * Returns the addresses of a service from the settings of the user and the defaults.
+ * @throws StackFailure unless each port is a number from 1 to 65535, because the stack must know the port
  */
 export function addressOf(service: ServiceDefinition, env: Environment): ServiceAddress {
   const port = portFrom(env, service.portSetting, service.portAlias)
@@ -62,8 +62,8 @@ export function addressOf(service: ServiceDefinition, env: Environment): Service
 }
 
 /**
- * The environment of a service: the development defaults of the stack, and the settings of the user, which win. The settings of
- * other services are left out, so that no service gets the secrets of another.
+ * Returns the environment of a service: the development defaults of the stack and the settings of the user, which take
+ * precedence. Settings of other services are omitted, so that no service gets the secrets of another service.
  * @throws StackFailure unless each port is a number from 1 to 65535
  */
 export function environmentOf(service: ServiceDefinition, env: Environment, shared: SharedSettings): Environment {
@@ -72,7 +72,7 @@ export function environmentOf(service: ServiceDefinition, env: Environment, shar
   return { ...defaultsOf(service, env, shared), ...Object.fromEntries(own) }
 }
 
-/** The settings that the stack adds where the user has set nothing. */
+/** Returns the defaults that the stack sets unless the user has set a value. */
 function defaultsOf(service: ServiceDefinition, env: Environment, shared: SharedSettings): Environment {
   const { url, port } = addressOf(service, env)
   const { metricsSwitch, metricsExporter } = metricsSettings(service)
@@ -92,7 +92,7 @@ function defaultsOf(service: ServiceDefinition, env: Environment, shared: Shared
     [service.metricsPortSetting]: String(portFrom(env, service.metricsPortSetting)),
     ...service.defaults({ ...shared, env, url, urls: urlsOf(env) }),
   }
-  // A default with the prefix would win over the name without prefix that the user has set.
+  // A default with the prefix would take precedence over the user's setting without prefix, so omit it.
   const beaten = env.API_EXTERNAL_URL && `${service.prefix}API_EXTERNAL_URL`
   return Object.fromEntries(Object.entries(defaults).filter(([name]) => name !== beaten))
 }
@@ -109,8 +109,8 @@ function metricsSettings({ prefix }: ServiceDefinition) {
 }
 
 /**
- * Writes the settings of a service for its other commands, as in `pnpm auth -c .data/auth.env migrate status`. The file has
- * secrets: only its owner may read it.
+ * Writes the settings of a service to a file for its other commands, as in `pnpm auth -c .data/auth.env migrate status`. The file
+ * contains secrets, so only its owner may read it.
  */
 export function writeEnvFile(file: string, env: Environment, isWanted: (name: string) => boolean): void {
   const lines = Object.entries(env)
@@ -119,7 +119,7 @@ export function writeEnvFile(file: string, env: Environment, isWanted: (name: st
   writeFileSync(file, `# Written by npm start at every start.\n${lines.join('')}`, { mode: 0o600 })
 }
 
-/** Single quotes keep text as it is. A text with a single quote or a line break gets double quotes. */
+/** Quotes a value. Single quotes keep the text unchanged. A text with a single quote or a line break gets double quotes. */
 function quote(value: string): string {
   if (!/['\n]/.test(value)) return `'${value}'`
   return `"${value.replaceAll('\n', '\\n')}"`

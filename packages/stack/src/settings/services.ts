@@ -4,22 +4,22 @@ import type { Environment } from './environment.ts'
 import type { PortSetting } from './ports.ts'
 import type { Secrets } from './secrets-file.ts'
 
-/** Every client of the stack is on this machine, and so is a proxy that a developer tries. */
+/** The trusted proxies. Every client of the stack is on this machine, including a proxy that a developer may use. */
 const LOOPBACK_NETWORKS = '127.0.0.0/8,::1'
 
-/** The values that the development defaults of a service depend on. */
+/** The values from which the development defaults of a service are computed. */
 interface ServiceContext {
   readonly env: Environment
-  /** The address of the service for a browser on this machine, without a trailing slash. */
+  /** The URL of the service for a browser on this machine, without a trailing slash. */
   readonly url: string
-  /** The addresses of all services, by their names, whether they are started or not. */
+  /** The URLs of all services by name, including services that are not started. */
   readonly urls: Readonly<Record<string, string>>
   readonly secrets: Secrets
-  /** Port of the mail catcher's SMTP listener on 127.0.0.1. */
+  /** The port of the mail catcher's SMTP listener on 127.0.0.1. */
   readonly smtpPort: number
-  /** The address of the stack's own page, without a trailing slash. */
+  /** The URL of the stack's home page, without a trailing slash. */
   readonly homeUrl: string
-  /** The folder of the logs. Undefined: the usual one, in the checkout. */
+  /** The folder of the logs. `undefined` means the default folder in the checkout. */
   readonly movedLogDirectory: string | undefined
 }
 
@@ -28,18 +28,18 @@ export interface ServiceDefinition {
   /** The prefix of its settings, for example `AUTH_`. */
   readonly prefix: string
   readonly portSetting: PortSetting
-  /** Another name of this setting. */
+  /** An alternative name of this setting. */
   readonly portAlias?: string
   readonly hostSetting: string
   readonly metricsPortSetting: PortSetting
-  /** The setting for a database of its own. Without it the service uses DATABASE_URL. Undefined: the service has no database. */
+  /** The setting for its own database, instead of `DATABASE_URL`. `undefined` if the service has no database. */
   readonly databaseSetting?: string
   readonly sendsMail: boolean
-  /** The defaults of the service in addition to those of all services. Settings of the user win. */
+  /** Returns the defaults of the service, in addition to those of all services. The settings of the user take precedence. */
   readonly defaults: (context: ServiceContext) => Environment
 }
 
-/** The services, in the order in which they are listed. */
+/** The services, in the order of display. */
 export const services: readonly ServiceDefinition[] = [
   {
     name: 'inventory',
@@ -51,7 +51,7 @@ export const services: readonly ServiceDefinition[] = [
     sendsMail: false,
     defaults: ({ movedLogDirectory, ...context }) => ({
       ...verifyingSettings('INVENTORY_', operatorContext(context)),
-      // The file is in the checkout, which may be read-only when the data are elsewhere.
+      // By default the file is in the checkout, which may be read-only if the data are elsewhere.
       ...(movedLogDirectory === undefined ? {} : { INVENTORY_LOG_FILE: join(movedLogDirectory, 'app.log') }),
     }),
   },
@@ -76,10 +76,10 @@ export const services: readonly ServiceDefinition[] = [
       AUTH_SMTP_PORT: String(smtpPort),
       AUTH_SMTP_ADMIN_EMAIL: 'auth@trestle.localhost',
       AUTH_SMTP_SENDER_NAME: 'Trestle',
-      // A developer who repeats a sign-up gets another mail at once, as often as a test of a page needs one.
+      // A developer who repeats a sign-up gets another mail immediately and without a limit, as tests of a page require.
       AUTH_SMTP_MAX_FREQUENCY: '1s',
       AUTH_RATE_LIMIT_EMAIL_SENT: 'off',
-      // The strict profile limits requests by the address of the client, and so has to know the proxies.
+      // The strict profile limits requests by client address, so it must know the trusted proxies.
       ...(/^strict$/i.test(env.AUTH_PROFILE ?? '') && { AUTH_TRUSTED_PROXIES: LOOPBACK_NETWORKS }),
     }),
   },
@@ -100,7 +100,7 @@ export const services: readonly ServiceDefinition[] = [
       PAYMENTS_VAULT_KEYS: secrets.PAYMENTS_VAULT_KEYS,
       PAYMENTS_SMTP_URL: `smtp://127.0.0.1:${smtpPort}`,
       PAYMENTS_MAIL_FROM: 'payments@trestle.localhost',
-      // A developer's own server takes webhooks on this machine, without a certificate.
+      // Allow webhooks to a server on this machine, without a certificate.
       PAYMENTS_WEBHOOK_ALLOW_HTTP: 'true',
       PAYMENTS_WEBHOOK_ALLOWED_HOSTS: 'localhost,127.0.0.1,::1',
     }),
@@ -133,10 +133,10 @@ function operatorContext({ env, urls, secrets }: Pick<ServiceContext, 'env' | 'u
 /** The roles of operators (console reference: Roles). */
 const ROLES = ['viewer', 'support', 'admin'] as const
 
-/** The email address of the first operator, who is made by `npm start`. */
+/** The email address of the first operator, whom `npm start` creates. */
 export const FIRST_OPERATOR = 'operator@example.com'
 
-/** The operator key of a role: each role has one of its own. */
+/** Returns the operator key of a role. Each role has its own key. */
 export function keyOf(secret: string, role: (typeof ROLES)[number]): string {
   return createHmac('sha256', secret).update(role).digest('base64url')
 }
@@ -145,7 +145,7 @@ function keysOfConsole(secret: string): string {
   return ROLES.map((role) => `${role}:${keyOf(secret, role)}`).join(',')
 }
 
-/** The digests of these keys, as the setting `…_OPERATOR_KEYS` of a service. */
+/** Returns the digests of these keys in the format of a service's setting `…_OPERATOR_KEYS`. */
 function digestsOfKeys(secret: string): string {
   return ROLES.map((role) => {
     const digest = createHash('sha256').update(keyOf(secret, role)).digest('hex')
@@ -153,7 +153,7 @@ function digestsOfKeys(secret: string): string {
   }).join(',')
 }
 
-/** The settings of a service about operators, and where auth publishes the keys of their tokens. */
+/** The settings about operators that a service depends on, and the URL of auth, which publishes the keys of their tokens. */
 interface OperatorContext {
   readonly env: Environment
   readonly secret: string
@@ -161,21 +161,21 @@ interface OperatorContext {
 }
 
 /**
- * Settings that let operators of the console work with a service. Developers sign in without a second factor.
- * @param prefix of the settings of the service
+ * Returns settings that let operators of the console work with a service. Developers sign in without a second factor.
+ * @param prefix the prefix of the service's settings
  */
 function operatorSettings(prefix: string, { secret }: Pick<OperatorContext, 'secret'>): Environment {
   return { [`${prefix}OPERATOR_KEYS`]: digestsOfKeys(secret), [`${prefix}OPERATOR_REQUIRE_MFA`]: 'no' }
 }
 
-/** Settings that let operators of the console work with a service that verifies tokens of auth by its published keys. */
+/** Returns settings that let operators of the console work with a service that verifies tokens of auth by its published keys. */
 function verifyingSettings(prefix: string, context: OperatorContext): Environment {
   const { env, authUrl } = context
   const issuer = env.AUTH_JWT_ISSUER || env.JWT_ISSUER || env.AUTH_API_EXTERNAL_URL || env.API_EXTERNAL_URL || authUrl
   return {
     ...operatorSettings(prefix, context),
     [`${prefix}OPERATOR_ISSUER`]: issuer,
-    // A service takes one of them alone.
+    // A service accepts only one of the two settings.
     ...(env[`${prefix}OPERATOR_JWT_SECRET`]
       ? {}
       : { [`${prefix}OPERATOR_JWKS_URL`]: `${authUrl}/.well-known/jwks.json` }),

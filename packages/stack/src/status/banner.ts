@@ -9,7 +9,7 @@ export type StackFolders = Pick<StackPlan, 'root' | 'dataDirectory' | 'logDirect
 const NAME_WIDTH = 12
 const TRIAL_WIDTH = 38
 
-/** The documents that lead through a first use of each service, from the root of the checkout. */
+/** The documents that guide through a first use of each service, relative to the root of the checkout. */
 export const QUICK_STARTS = [
   { needs: 'auth', path: 'docs/quick-start/sign-in-a-user.md', about: 'Sign users in from a page of your own' },
   { needs: 'payments', path: 'docs/quick-start/take-a-payment.md', about: 'Take a payment, and receive its webhook' },
@@ -17,8 +17,8 @@ export const QUICK_STARTS = [
 ] as const
 
 /**
- * The lines that the terminal shows when the stack runs: addresses, the keys of auth, files of settings, and what to try next. A
- * service that was not started has no line.
+ * Returns the lines that the terminal shows when the stack runs: addresses, the keys of auth, files of settings, and what to try
+ * next. Services that were not started have no line.
  */
 export function bannerLines(status: StackStatus, folders: StackFolders): readonly string[] {
   const paragraphs = [addresses(status), keys(status), places(status, folders), trials(status, folders)]
@@ -52,7 +52,6 @@ function keys({ ANON_KEY, SERVICE_ROLE_KEY }: StackStatus): readonly string[] {
   return lines.length === 0 ? [] : [heading('Keys of auth (service may do everything: for servers only)'), ...lines]
 }
 
-/** A path as it is typed in the root of the checkout. */
 function shownPath(root: string, path: string): string {
   const short = relative(root, path)
   return short.startsWith('..') ? path : short
@@ -96,7 +95,7 @@ function trial(what: string, about: string): string {
   return `  ${what.padEnd(TRIAL_WIDTH)}${about}`
 }
 
-/** How a developer has events of payments sent to a program. */
+/** Returns the command that forwards events of payments to a developer's program. */
 export function listenCommand({ root, dataDirectory }: Pick<StackFolders, 'root' | 'dataDirectory'>): string {
   const settings = shownPath(root, join(dataDirectory, 'payments.env'))
   return `npm -s run payments -- -c ${settings} listen --forward-to localhost:3000/hook`

@@ -1,6 +1,6 @@
 /**
- * The values that a program needs to use the running stack, by names for its environment. The names of keys and of the database
- * are those of `supabase status -o env`.
+ * The values that a program needs to use the running stack, by the names of environment variables. The names of keys and of the
+ * database are the same as in `supabase status -o env`.
  */
 const names = [
   'HOME_URL',
@@ -22,13 +22,12 @@ const names = [
   'CONSOLE_METRICS_URL',
 ] as const
 
-/** A name that `npm start -- status -o env` prints. */
 export type StatusName = (typeof names)[number]
 
-/** The addresses and keys of a running stack. What was not started is missing. */
+/** The addresses and keys of a running stack. Parts that were not started are absent. */
 export type StackStatus = Readonly<Partial<Record<StatusName, string>>>
 
-/** Whether a variable is one of those that `status` prints, and so no setting. */
+/** Returns whether `status` prints a variable. Such a variable is not a setting. */
 export function isStatusName(name: string): name is StatusName {
   return names.some((known) => known === name)
 }
@@ -43,16 +42,16 @@ export interface StartedParts {
     /** The prefix of its settings, for example `AUTH_`. */
     readonly prefix: string
     readonly url: string
-    /** Undefined when metrics are off or pushed. */
+    /** `undefined` if metrics are disabled or pushed. */
     readonly metrics: { readonly port: number } | undefined
   }[]
-  /** The ports of the mail catcher. Undefined when no service sends mail. */
+  /** The ports of the mail catcher. `undefined` if no service sends mail. */
   readonly mail: { readonly web: number; readonly smtp: number } | undefined
-  /** The database of all services. Undefined when each has one of its own. */
+  /** The database of all services. `undefined` if each service has its own database. */
   readonly databaseUrl: string | undefined
-  /** The secret of auth. Undefined when auth was not started. */
+  /** The secret of auth. `undefined` if auth was not started. */
   readonly jwtSecret: string | undefined
-  /** The operator who signs in to the console first. Undefined when the console or auth was not started. */
+  /** The first operator who can sign in to the console. `undefined` if the console or auth was not started. */
   readonly operator: { readonly email: string; readonly password: string } | undefined
   readonly now: Date
 }
@@ -78,8 +77,8 @@ export async function collectStatus(parts: StartedParts): Promise<StackStatus> {
 const KEY_YEARS = 10
 
 /**
- * The tokens that clients of supabase send as keys: of a client that is not signed in, and of a server that may do everything.
- * They end with a year, so that all starts of a year make the same ones.
+ * Returns the tokens that clients of supabase send as keys: the token of a client that is not signed in, and the token of a
+ * server with all rights. They expire at the start of a year, so all starts in one year generate the same tokens.
  */
 async function apiKeys(secret: string, now: Date) {
   const { SignJWT } = await import('jose')

@@ -11,19 +11,19 @@ import { type StackStatus, statusFrom } from './stack-status.ts'
 type DataPlan = Pick<StackPlan, 'dataDirectory'>
 
 /**
- * The path of the file with the addresses and keys of the running stack. Programs may read it:
- * `node --env-file=.data/status.env`.
+ * Returns the path of the file with the addresses and keys of the running stack. Programs may read it: `node
+ * --env-file=.data/status.env`.
  */
 export function statusFileOf({ dataDirectory }: DataPlan): string {
   return join(dataDirectory, 'status.env')
 }
 
-/** Writes the file, for its owner alone. The stack removes it when it stops. */
+/** Writes the file. Only the owner may read it. The stack removes it when it stops. */
 export function writeStatus(plan: DataPlan, status: StackStatus): void {
   writeEnvFile(statusFileOf(plan), status, () => true)
 }
 
-/** The status of the file. Undefined when there is none: the stack has not started yet, or has stopped. */
+/** Reads the status file. Returns `undefined` if it does not exist, because the stack does not run. */
 export function readStatus(plan: DataPlan): StackStatus | undefined {
   try {
     return statusFrom(parseEnv(readFileSync(statusFileOf(plan), 'utf8')))
@@ -32,7 +32,7 @@ export function readStatus(plan: DataPlan): StackStatus | undefined {
   }
 }
 
-/** Removes the file, so that nobody takes a stopped stack for a running one. */
+/** Removes the file, so that a stopped stack is not mistaken for a running stack. */
 export function removeStatus(plan: DataPlan): void {
   rmSync(statusFileOf(plan), { force: true })
 }
@@ -47,12 +47,11 @@ const portSettings = {
   MAIL_URL: 'MAIL_WEB_PORT',
 } as const
 
-/** A variable that names the address of a part of the stack. */
 type AddressName = keyof typeof portSettings
 
 /**
- * The address of a part of the stack, for examples: the variable of that name, else what the running stack of this checkout says,
- * else the usual port of this machine. Ends the process with one line when nothing listens there.
+ * Returns the address of a part of the stack, for examples. Uses the variable with that name, otherwise the status of the stack
+ * in this checkout, otherwise the usual port on this machine. Prints one line and ends the process if no program listens there.
  */
 export async function findAddress(name: AddressName): Promise<string> {
   const url = process.env[name] || findStatus()?.[name] || `http://localhost:${usualPort(portSettings[name])}`
@@ -61,12 +60,12 @@ export async function findAddress(name: AddressName): Promise<string> {
   process.exit(1)
 }
 
-/** The folder of the data of the stack of this checkout, as `npm start` finds it. */
+/** Returns the data folder of the stack in this checkout, as `npm start` finds it. */
 export function findDataDirectory(): string {
   return dataDirectoryOf(root, readUserEnvironment(join(root, '.env'), process.env))
 }
 
-/** The status of the stack that runs in this checkout. Undefined when none does. */
+/** Returns the status of the stack that runs in this checkout, or `undefined` if none is running. */
 function findStatus(): StackStatus | undefined {
   return readStatus({ dataDirectory: findDataDirectory() })
 }

@@ -39,7 +39,7 @@ export class Default extends Controller<Context> {
     this.#notes.delete(id)
   }
 
-  /** `/notes/count`: a suffix of a method is one more part of the URL. */
+  /** `/notes/count`: the suffix of a method is another part of the URL. */
   GET_count() {
     return this.#notes.size
   }
