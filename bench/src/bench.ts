@@ -5,7 +5,7 @@ import { type DatabaseServer, execute, openDatabaseServer } from './servers/data
 import { type Deployment, deploy, type StartOptions } from './servers/deployment.ts'
 import type { Server } from './servers/server.ts'
 
-/** A folder, a PostgreSQL, and services over it. They end with the program, in reverse order. */
+/** A folder, a PostgreSQL server, and services that use it. They end with the program, in reverse order. */
 export interface Bench extends AsyncDisposable {
   readonly folder: string
   readonly database: DatabaseServer
@@ -13,25 +13,25 @@ export interface Bench extends AsyncDisposable {
     service: string,
     options?: {
       readonly env?: Readonly<Record<string, string>>
-      /** Default: `trestle_bench_` and the name of the service. */
+      /** Default: `trestle_bench_` with the name of the service. */
       readonly databaseName?: string
     },
   ): Promise<BenchService>
-  /** Ends something before everything that was started earlier. */
+  /** Registers a function that runs before everything that was started earlier ends. */
   defer(end: () => unknown): void
 }
 
 export interface BenchService extends Deployment {
   readonly databaseUrl: string
-  /** Runs a statement on its database. */
+  /** Runs a statement on the service's database. */
   execute(statement: string): Promise<readonly unknown[]>
-  /** Starts a process that ends with the bench. */
+  /** Starts a process, which ends with the bench. */
   serve(options?: StartOptions): Promise<Server>
 }
 
 /**
- * Opens a bench on the server that BENCH_DATABASE_URL names, or on a PostgreSQL of its own.
- * @param options `isOwn`: always on its own, because the program kills or damages it
+ * Opens a bench on the server in BENCH_DATABASE_URL, or on its own PostgreSQL server.
+ * @param options `isOwn` requires its own server, because the program kills or damages the server
  */
 export async function openBench({ isOwn = false }: { readonly isOwn?: boolean } = {}): Promise<Bench> {
   const folder = createBenchFolder()

@@ -4,17 +4,17 @@ import { createServer as createTcpServer, type Socket } from 'node:net'
 import { portOf } from '@trestle/testing/free-port.ts'
 import { z } from 'zod'
 
-// Requests and rows with which the programs of bench prepare services.
+// Requests and rows with which bench programs prepare services.
 
 export const PASSWORD = 'correct horse battery staple'
-/** How many amounts and last digits of cards there are, so that searches for one of them find few rows. */
+/** The number of different amounts and last digits of cards, so that searches for one find few rows. */
 const VALUES = 9_973
 
 export const Session = z.object({ access_token: z.string(), refresh_token: z.string() })
 export type Session = z.output<typeof Session>
 const CreatedApp = z.object({ app: z.object({ key: z.string() }) })
 
-/** @throws Error with the answer when its status is not 2xx. */
+/** @throws Error with the answer if its status is not 2xx */
 export async function request(url: string, options: RequestInit = {}): Promise<{ body: unknown; headers: Headers }> {
   const response = await fetch(url, options)
   const text = await response.text()
@@ -22,7 +22,7 @@ export async function request(url: string, options: RequestInit = {}): Promise<{
   return { body: text === '' ? {} : JSON.parse(text), headers: response.headers }
 }
 
-/** Posts JSON and reads the answer. @throws Error with the answer when its status is not 2xx. */
+/** Posts JSON and reads the answer. @throws Error with the answer if its status is not 2xx */
 export async function post(
   url: string,
   body: object,
@@ -36,12 +36,12 @@ export async function post(
   return answer.body
 }
 
-/** An access token of an operator. Its only claim is the role. */
+/** Returns an access token of an admin. Its only claim is the role. */
 export function signAdminToken(secret: string): string {
   return signToken(secret, { role: 'service_role' })
 }
 
-/** A token (RFC 7519) with these claims, signed with a shared secret. */
+/** Returns a JWT (RFC 7519) with these claims, signed with a shared secret. */
 export function signToken(secret: string, claims: object): string {
   const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
   const data = `${part({ alg: 'HS256', typ: 'JWT' })}.${part(claims)}`
@@ -50,7 +50,7 @@ export function signToken(secret: string, claims: object): string {
 
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
 
-/** The six digits of an authenticator app (RFC 6238), now or `stepsFromNow` times 30 s later. @param secret in base32 */
+/** Returns the code of an authenticator app (RFC 6238), `stepsFromNow` times 30 s from now. @param secret in base32 */
 export function totpCode(secret: string, stepsFromNow: number): string {
   const bits = [...secret].map((letter) => ALPHABET.indexOf(letter).toString(2).padStart(5, '0')).join('')
   const key = Buffer.from((bits.match(/.{8}/g) ?? []).map((octet) => Number.parseInt(octet, 2)))
@@ -74,7 +74,7 @@ export async function listen(answer: RequestListener): Promise<{ readonly url: s
   }
 }
 
-/** Starts a server that accepts connections and never answers. @returns a function that ends it */
+/** Starts a server that accepts connections and never answers. @returns a function that stops it */
 export async function startSilence(port: number): Promise<() => Promise<void>> {
   const sockets = new Set<Socket>()
   const server = createTcpServer((socket) => {
@@ -91,7 +91,7 @@ export async function startSilence(port: number): Promise<() => Promise<void>> {
 
 export const PAGE_ROWS = 500
 
-/** The paths of all pages of inventory's products, as the links of one page lead to the next. */
+/** Returns the paths of all pages of inventory's products, by following the links to the next page. */
 export async function listPages(url: string): Promise<readonly string[]> {
   const pages: string[] = []
   for (let next: string | undefined = `/products?limit=${PAGE_ROWS}`; next !== undefined; ) {
@@ -120,8 +120,8 @@ export function basicOf(key: string): Readonly<Record<'authorization', string>> 
 }
 
 /**
- * Adds authorized transactions to each merchant, or to one. Their cards cannot be charged. Columns that an older checkout
- * lacks are omitted there.
+ * Adds authorized transactions to each merchant, or to one. Their cards cannot be charged. Columns that an older checkout lacks
+ * are omitted.
  */
 export async function insertTransactions(
   execute: (statement: string) => Promise<readonly unknown[]>,
@@ -147,7 +147,7 @@ export async function insertTransactions(
       'voided', 0, 'disputed', 0, 'lost', 0, 'trail_length', 0, 'disputed_at_capture', false, 'recurring', false,
       'successful', true, 'code_present', true
     )) t`)
-  // Sets the same states as the functions that make transactions; without them `ledger verify` reports the rows as forged.
+  // Record the same states as the functions that create transactions. Otherwise `ledger verify` reports forged rows.
   await execute(`
     SELECT payments.record_states(b.merchant_id, 'transactions', ARRAY(
       SELECT t.id FROM payments.transactions t WHERE t.merchant_id = b.merchant_id AND NOT EXISTS (
@@ -157,7 +157,7 @@ export async function insertTransactions(
     )) FROM payments.merchant_balances b ${condition}`)
 }
 
-/** The smallest row of a test merchant. */
+/** The smallest body of a test merchant. */
 export function merchantBody(count: number): object {
   return {
     name: `Shop ${count}`,
@@ -171,7 +171,7 @@ export function merchantBody(count: number): object {
 }
 
 /**
- * The statement that makes users of auth with mixed names, mail hosts and phones. Only the oldest 6 % have the host
+ * Returns the statement that inserts auth users with various names, mail hosts and phones. Only the oldest 6 % have the host
  * `oldcompany.example`.
  */
 export function insertUsers(count: number): string {
@@ -183,7 +183,7 @@ export function insertUsers(count: number): string {
   )
   const last = pick("'Smith','Johnson','Brown','Garcia','Miller','Wright','Lee','Nguyen','Hill','O''Neil'", 2)
   const host = pick("'gmail.com','outlook.com','icloud.com','proton.me','mail.example.org','corp.example.net'", 3)
-  // Building the index of the search afterwards is many times faster than adding each entry.
+  // Building the search index afterwards is many times faster than adding each entry.
   return `DO $seed$
     DECLARE definition text := pg_get_indexdef('auth.user_directory_grams_idx'::regclass);
     BEGIN
@@ -202,7 +202,7 @@ export function insertUsers(count: number): string {
     END $seed$`
 }
 
-/** The objects of the client's own tests, with the ids that they have there. */
+/** The objects of the official client's tests, with the same ids. */
 export const app = {
   id: '555eca95ed59804d2cf12b11',
   name: 'Node client',
@@ -222,7 +222,7 @@ export const merchant = {
   apps: [app.id],
 } as const
 
-/** A transaction that has been captured twice and refunded once. Amounts are in minor units. */
+/** A transaction with two captures and one refund. Amounts are in minor units. */
 export const transaction = {
   id: '560fd96b7973ff3d2362a78c',
   merchantId: merchant.id,

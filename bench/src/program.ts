@@ -12,7 +12,7 @@ export function say(line: string): void {
   process.stdout.write(`${line.trimEnd()}\n`)
 }
 
-/** Prints the problems, or a line if there are none. Problems make the exit status 1. */
+/** Prints the problems, or a line if there are none. With problems, the exit status is 1. */
 export function report(problems: Iterable<string>, success: string): void {
   const lines = [...problems]
   for (const line of lines) say(line)
@@ -20,21 +20,21 @@ export function report(problems: Iterable<string>, success: string): void {
   else say(success)
 }
 
-/** The value of an option. @throws InvalidArgumentError for anything but a whole number from 1 to 2^31 - 1 */
+/** Reads an option. @throws InvalidArgumentError unless it is a whole number from 1 to 2^31 - 1 */
 export function positiveInteger(text: string): number {
   const value = Number(text)
   if (Number.isInteger(value) && value > 0 && value <= INTEGER_MAX) return value
   throw new InvalidArgumentError('Not a whole number above 0.')
 }
 
-/** The first argument of the command line, a whole number above 0. @throws Error for anything else */
+/** Reads the first argument. @throws Error unless it is a whole number above 0 */
 export function readCount(name: string, standard: number): number {
   const value = Number(process.argv[2] ?? standard)
   if (Number.isInteger(value) && value > 0) return value
   throw new Error(`the number of ${name} is a whole number above 0`)
 }
 
-/** Runs the program. An error goes to standard error, and makes the exit status 1. */
+/** Runs the program. Prints an error to standard error and sets the exit status 1. */
 export async function runCommand(command: Command): Promise<void> {
   try {
     await command.parseAsync()
@@ -44,17 +44,17 @@ export async function runCommand(command: Command): Promise<void> {
   }
 }
 
-/** Seconds since a moment of `performance.now()`, such as `1.5 s`. */
+/** Returns the seconds since a time of `performance.now()`, such as `1.5 s`. */
 export function secondsSince(startMs: number): string {
   return inSeconds(performance.now() - startMs)
 }
 
-/** Milliseconds as seconds, such as `1.5 s`. */
+/** Returns milliseconds as seconds, such as `1.5 s`. */
 export function inSeconds(ms: number): string {
   return `${(ms / 1_000).toFixed(1)} s`
 }
 
-/** Runs an act in so many rounds. @returns the milliseconds of each */
+/** Runs a function in a number of rounds. @returns the milliseconds of each round */
 export async function timesOf(rounds: number, act: () => Promise<unknown>): Promise<readonly number[]> {
   const times: number[] = []
   for (let round = 0; round < rounds; round += 1) {

@@ -212,7 +212,7 @@ const DELETED =
 const STALE = 'A fault of supabase/auth: the answer shows factors and identities as before the request.'
 const UNCONFIRMED = 'A fault of supabase/auth: a user without an email is called one with a confirmed email.'
 
-/** Faults of supabase/auth in its answers, which ours does not repeat. */
+/** Faults in the answers of supabase/auth that auth does not repeat. */
 export const faults: readonly Accepted[] = [
   {
     at: '*',

@@ -10,7 +10,7 @@ const CHANGE_IS_NO_PROOF =
 const UNLINKED =
   'The identity of a confirmed email cannot be unlinked: a stolen session could move the account to another address.'
 
-/** Requests that ours answers differently on purpose. */
+/** Requests that auth deliberately answers differently. */
 export const requests: readonly Accepted[] = [
   { at: '*', path: 'status', theirs: '500 unexpected_failure', ours: '400 validation_failed', reason: NO_500 },
   { at: '*', path: 'status', theirs: '500 23505', reason: NO_500 },

@@ -3,17 +3,17 @@ import type { Json, JsonObject, Observation } from './step.ts'
 interface Difference {
   /** `round / subject / step`. */
   readonly at: string
-  /** The member, such as `body.user.identities.0.id`. Empty: the whole. */
+  /** The path of the member, such as `body.user.identities.0.id`. Empty for the whole value. */
   readonly path: string
   readonly theirs: Json | undefined
   readonly ours: Json | undefined
 }
 
-/** A difference that is on purpose, with its reason. In both patterns `*` stands for any text. */
+/** An intended difference, with its reason. In both patterns, `*` matches any text. */
 export interface Accepted {
   readonly at: string
   readonly path: string
-  /** Only where the old server shows this; undefined: where it shows nothing. Left out: whatever it shows. */
+  /** The value at supabase/auth, `undefined` if it has none. If this member is missing, any value matches. */
   readonly theirs?: Json | undefined
   readonly ours?: Json | undefined
   readonly reason: string
@@ -38,7 +38,7 @@ export function compare(
   const answers = new Map([...theirs, ...ours].map(({ at, of = at }) => [at, of]))
   const differences = [...places].flatMap((at) => {
     const answer = answers.get(at) ?? at
-    // Claims follow from their answer, so an answer with a different status is reported once.
+    // Claims depend on their answer. If the statuses differ, report only that difference.
     if (answer !== at && differInStatus(left.get(answer), right.get(answer))) return []
     return differAt(at, left.get(at), right.get(at))
   })
@@ -52,7 +52,7 @@ export function compare(
   return { steps: places.size, differences, uses, unlisted }
 }
 
-/** @throws Error when two steps of a subject have one name */
+/** @throws Error if two steps of a subject have the same name */
 function byPlace(observations: readonly Observation[]): ReadonlyMap<string, Json> {
   const places = new Map<string, Json>()
   for (const { at, value } of observations) {
@@ -62,7 +62,7 @@ function byPlace(observations: readonly Observation[]): ReadonlyMap<string, Json
   return places
 }
 
-/** The differences of two answers. If the statuses differ, nothing else is compared. */
+/** The differences between two answers. If the statuses differ, only they are compared. */
 function differAt(at: string, theirs: Json | undefined, ours: Json | undefined): readonly Difference[] {
   if (!differInStatus(theirs, ours)) return differ(at, '', theirs, ours)
   return [{ at, path: 'status', theirs: statusOf(theirs) ?? theirs, ours: statusOf(ours) ?? ours }]
@@ -72,7 +72,7 @@ function differInStatus(theirs: Json | undefined, ours: Json | undefined): boole
   return statusOf(theirs) !== statusOf(ours)
 }
 
-/** Status and error code of an answer, or why it was not requested: `422 weak_password`. */
+/** The status and error code of an answer, such as `422 weak_password`, or why it was not requested. */
 function statusOf(value: Json | undefined): string | undefined {
   if (!isObject(value)) return undefined
   const missing = memberOf(value, 'missing')
@@ -115,17 +115,17 @@ function matcherOf(entry: Accepted): (difference: Difference) => boolean {
     isSame('ours', difference.ours)
 }
 
-/** A pattern that matches a whole text; `*` stands for anything, and `|` separates alternatives. */
+/** Converts a pattern for a whole text. `*` matches anything, and `|` separates alternatives. */
 function toPattern(glob: string): RegExp {
   const alternatives = glob.split('|').map((text) => text.replaceAll(/[.+?^${}()[\]\\]/g, '\\$&').replaceAll('*', '.*'))
   return new RegExp(`^(${alternatives.join('|')})$`, 's')
 }
 
 const TEXT_LENGTH = 300
-/** How many steps are named that differ in the same way. */
+/** The most steps that the report names for the same difference. */
 const PLACES_MAX = 4
 
-/** The lines of a report: the number of steps, the differences by subject, and what is wrong with the list. */
+/** The report: the number of steps, the differences by subject, and the problems of the list. */
 export function reportLines(
   { steps, differences, uses, unlisted }: Comparison,
   observations: readonly Observation[],
@@ -156,7 +156,7 @@ function subjectLines(differences: readonly Difference[], unlisted: readonly Dif
   })
 }
 
-/** A difference that many steps have is one entry. */
+/** Reports the same difference of several steps as one entry. */
 function groupLines(unlisted: readonly Difference[]): readonly string[] {
   const groups = Map.groupBy(unlisted, ({ path, theirs, ours }) => `${path}: ${shorten(theirs)} | ${shorten(ours)}`)
   return [...groups].flatMap(([, group]) => {

@@ -19,9 +19,9 @@ import {
 } from './servers.ts'
 import type { Observation, Round } from './step.ts'
 
-// Sends the same requests to supabase/auth and to auth, in rounds with their settings, and compares what both do. With
-// `--program` it starts the program of supabase/auth itself, in each round with other settings and another database. A server
-// that runs already can be compared in one round, whose settings `--print-settings` prints.
+// Sends the same requests to supabase/auth and to auth, in rounds with different settings, and compares the results. With
+// `--program`, it starts supabase/auth in each round with that round's settings and a new database. A running server can be
+// compared in one round, with the settings that `--print-settings` prints.
 
 const command = new Command('scripts/compare-servers')
   .description('Sends the same requests to supabase/auth and to auth, and compares what both do.')

@@ -3,23 +3,23 @@ import { totpCode } from '../fixtures.ts'
 import type { Json } from './step.ts'
 import { forge, type Issuer, signIdToken } from './tokens.ts'
 
-/** The values that steps have kept, and the provider as the server under test knows it. */
+/** The values that steps have stored, and the provider as the server under test sees it. */
 export interface Memory extends Issuer {
   readonly kept: Map<string, Json>
 }
 
-/** A step needs what no earlier step has kept. */
+/** A step needs a value that no earlier step has stored. */
 export class Missing extends Error {}
 
 /**
- * Fills the placeholders of a text, and gives each subject email addresses of its own:
- * - `{name.member.0}`: what a step kept
- * - `{totp name}` and `{totp name 1}`: the code of an authenticator app now, and a step of 30 s later
+ * Replaces the placeholders of a text, and gives each subject its own email addresses:
+ * - `{name.member.0}`: a value that a step stored
+ * - `{totp name}` and `{totp name 1}`: the code of an authenticator app now, and one step of 30 s later
  * - `{id_token account}`: a token of the stub provider
  * - `{realm}`: the address of the stub provider
  * - `{challenge verifier}`: the PKCE challenge (S256) of a verifier
- * - `{jwt kind name}`: a forged token like the one of a user
- * @throws Missing when nothing was kept under a name
+ * - `{jwt kind name}`: a forged token, based on the token of a user
+ * @throws Missing if no step has stored the name
  */
 export function fill(text: string, memory: Memory): string {
   const own = text.replaceAll(/@(?=(example\.com|list\.example)\b)/gi, `@${memory.tag}.`)

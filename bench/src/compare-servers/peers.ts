@@ -13,24 +13,24 @@ export interface SeenMail {
   readonly text: string
 }
 
-/** The servers that auth calls: a catcher of mails, a receiver of hooks, a provider, and a server of templates. */
+/** Stubs of the servers that auth calls: an SMTP server, hooks, a provider, and mail templates. */
 export interface Peers {
   readonly url: string
   readonly smtpPort: number
-  /** The address of the provider, as the setting of Keycloak names it. */
+  /** The address of the provider, as for the settings of Keycloak. */
   readonly realm: string
   answer(hook: HookName, status: number, body: Json): void
-  /** Starts a subject: resets all answers, and gives the provider other accounts. */
+  /** Starts a subject: resets all answers, and uses other accounts at the provider. */
   begin(tag: string): void
-  /** The next mail to an address, within `waitMs`. */
+  /** Resolves to the next mail to an address, within `waitMs`. */
   takeMail(to: string, waitMs: number): Promise<SeenMail | undefined>
-  /** The payload of the next call of a hook, within `waitMs`. */
+  /** Resolves to the payload of the next hook call, within `waitMs`. */
   takeCall(hook: HookName, waitMs: number): Promise<Json | undefined>
   takeRest(): { readonly mails: readonly SeenMail[]; readonly calls: readonly HookName[] }
   close(): Promise<void>
 }
 
-/** The variables that the templates show. */
+/** The variables in the mail templates. */
 export const VARIABLES = [
   ...['Token', 'TokenHash', 'ConfirmationURL', 'SiteURL', 'Email', 'NewEmail', 'SendingTo', 'RedirectTo', 'Data'],
   ...['OldEmail', 'Phone', 'OldPhone', 'Provider', 'FactorType'],
@@ -41,7 +41,7 @@ const DEFAULTS: Readonly<Partial<Record<HookName, Json>>> = {
   MFA_VERIFICATION_ATTEMPT: { decision: 'continue' },
 }
 
-/** Starts the peers on loopback. @throws Error when a port is taken */
+/** Starts the stubs on loopback. @throws Error if a port is taken */
 export async function startPeers(ports: { readonly http: number; readonly smtp: number }): Promise<Peers> {
   const mails: SeenMail[] = []
   const calls: { readonly hook: HookName; readonly payload: Json }[] = []
@@ -106,7 +106,7 @@ interface Reply {
   readonly body: Json
 }
 
-/** Takes the first matching item out of a list, which others fill meanwhile. */
+/** Removes the first matching item from a list, and waits for it if necessary. */
 async function takeWithin<T>(list: T[], matches: (item: T) => boolean, waitMs: number): Promise<T | undefined> {
   for (const deadlineMs = performance.now() + waitMs; ; await delay(POLL_MS)) {
     const index = list.findIndex(matches)
@@ -127,7 +127,7 @@ interface PeerRequest {
   readonly body: string
 }
 
-/** Plays Keycloak: the code is the name of an account, and the access token is the code. */
+/** Simulates Keycloak. The code is the name of an account, and the access token is the code. */
 function playProvider({ realm, tag }: Issuer, { method, path, authorization, body }: PeerRequest): Reply {
   const place = path.slice('/realms/test'.length)
   const base = `${realm}/protocol/openid-connect`

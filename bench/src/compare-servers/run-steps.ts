@@ -21,7 +21,7 @@ export interface Side {
   readonly adminToken: string
 }
 
-/** How long to wait for mails and calls. Ours may come from a queue. */
+/** How long to wait for mails and hook calls. auth may send them from a queue. */
 const WAIT_MS = 3_000
 const REST_MS = 1_200
 
@@ -42,7 +42,7 @@ export async function runSteps(round: Round, side: Side): Promise<readonly Obser
 
 type Unplaced = Omit<Observation, 'at' | 'of'> & { readonly step: string }
 
-/** A repeated step gets a number. */
+/** A repeated step gets a number in its place. */
 function placesOf(round: Round, subject: Subject): (unplaced: Unplaced) => Observation {
   const counts = new Map<string, number>()
   let answer: string | undefined
@@ -78,7 +78,7 @@ class SubjectRun {
     }
   }
 
-  /** Mails and calls that no step has taken: both servers must send the same number. */
+  /** Mails and calls that no step has used. Both servers must send the same number. */
   async takeRest(): Promise<readonly Unplaced[]> {
     await delay(REST_MS)
     const { mails, calls } = this.#side.peers.takeRest()
@@ -117,7 +117,7 @@ class SubjectRun {
     const sends = Array.from({ length: step.times ?? 1 }, () => this.#sendOnce(step))
     const answers = await Promise.all(sends)
     if (step.times !== undefined) {
-      // The order of these requests is chance.
+      // These requests run in parallel, so their order is random.
       const value = answers.map(({ shown }) => this.#normal(shown)).sort(byText)
       return [{ step: step.name, kind: 'answer', value }]
     }
@@ -185,7 +185,7 @@ const HEADERS = [
   ...['sb-auth-user-id', 'sb-auth-session-id', 'sb-auth-refresh-token-prefix', 'sb-auth-refresh-token-reuse'],
   ...['x-supabase-api-version', 'www-authenticate', 'set-cookie'],
 ]
-/** Headers of the answer to a preflight request, which other answers have too. */
+/** Headers that are compared only in answers to preflight requests. */
 const CORS_HEADERS = [
   ...['access-control-allow-origin', 'access-control-allow-methods', 'access-control-allow-headers'],
   ...['access-control-allow-credentials', 'access-control-expose-headers', 'access-control-max-age'],
@@ -209,7 +209,7 @@ function parseBody(text: string): Json {
   }
 }
 
-/** The values that later steps may name: the members of the body, or the parameters of the address. */
+/** The values for later steps: the members of the body, or the parameters of the redirect URL. */
 function keepable(body: Json, location: string | null): JsonObject {
   if (location !== null && URL.canParse(location)) {
     const { search, hash } = new URL(location)
@@ -222,7 +222,7 @@ function isJsonObject(value: Json): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** The variables that the template showed; of a built-in text only the link is read. */
+/** The variables in a mail from the template. From a built-in text, only the link is read. */
 function variablesOf({ html }: SeenMail): JsonObject {
   const shown = VARIABLES.flatMap((name) => {
     const value = new RegExp(`<li id="${name}">(.*?)</li>`, 's').exec(html)?.[1]
@@ -233,7 +233,7 @@ function variablesOf({ html }: SeenMail): JsonObject {
   return link === undefined ? {} : { ConfirmationURL: decodeHtml(link) }
 }
 
-/** The path of a link, to be requested from the server under test. */
+/** The path and parameters of a link, for a request to the server under test. */
 function linkParts(link: Json | undefined): JsonObject {
   if (typeof link !== 'string' || !URL.canParse(link)) return {}
   const { pathname, search, searchParams } = new URL(link)
@@ -250,9 +250,9 @@ function decodeHtml(html: string): string {
     .replaceAll('&amp;', '&')
 }
 
-/** Values that differ between two servers, or from run to run, without meaning. */
+/** Values that differ between servers or runs without meaning. */
 interface Known {
-  /** Texts and what stands for them, such as the address of the server. The first that fits is taken. */
+  /** Texts and their replacements, such as for the address of the server. The first match counts. */
   readonly texts: readonly (readonly [string, string])[]
   readonly nowSeconds: number
 }
@@ -260,7 +260,7 @@ interface Known {
 const UUID = /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g
 const TIME = /\b2\d{3}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)/g
 const JWT = /eyJ[\w-]{5,}\.[\w-]+\.[\w-]+/g
-/** The remainder of an address of a user who was deleted softly. */
+/** The hash that replaces an address of a softly deleted user. */
 const ADDRESS_HASH = /^[\w-]{43}$/
 const LINK_TOKEN = /\b(pkce_)?[0-9a-f]{56}\b/g
 const SECONDS_EARLIEST = 1_600_000_000
@@ -268,7 +268,7 @@ const SECONDS_LATEST = 4_000_000_000
 /** Both servers get a request within the same half minute. */
 const ROUNDING_SECONDS = 60
 
-/** Members whose value is random or secret, and what stands for them. */
+/** Members with random or secret values, and their replacements. */
 const RANDOM_MEMBERS: Readonly<Record<string, string>> = {
   refresh_token: '<refresh token>',
   provider_refresh_token: '<provider refresh token>',
@@ -282,10 +282,10 @@ const RANDOM_MEMBERS: Readonly<Record<string, string>> = {
   challenge: '<challenge>',
 }
 
-/** Members whose value is an address with parameters. */
+/** Members with a URL as their value. */
 const ADDRESSES: ReadonlySet<string> = new Set(['url', 'uri'])
 
-/** Replaces ids, times, tokens and addresses by what they are. */
+/** Replaces ids, times, tokens and addresses by placeholders. */
 export function normalise(value: Json, known: Known, member = ''): Json {
   if (typeof value === 'string') {
     const address = ADDRESSES.has(member) ? addressJson(value) : value
@@ -299,7 +299,7 @@ export function normalise(value: Json, known: Known, member = ''): Json {
 
 function normaliseText(text: string, { texts }: Known, member: string): string {
   const random = RANDOM_MEMBERS[member]
-  // An empty text is kept: whether there is a value is compared.
+  // Keep an empty text, so that the comparison shows whether there is a value.
   if (random !== undefined && text !== '') return random
   let normal = text
   for (const [from, to] of texts) normal = normal.replaceAll(from, to)
@@ -321,7 +321,7 @@ function normaliseNumber(value: number, { nowSeconds }: Known): Json {
   return distance === 0 ? '<now>' : `<now${distance > 0 ? '+' : ''}${distance}>`
 }
 
-/** An address as JSON: its parameters do not depend on their order. A text that is no address stays a text. */
+/** A URL as JSON, so that the order of parameters does not matter. Other texts stay unchanged. */
 export function addressJson(text: string): Json {
   if (!/^[a-z][a-z0-9+.-]*:/i.test(text)) return text
   const [beforeFragment = '', ...fragments] = text.split('#')
@@ -339,12 +339,12 @@ function parametersJson(text: string): Json {
   return Object.fromEntries(pairs)
 }
 
-/** A time in an address is a number in letters. */
+/** A time in a URL is text, so convert it into a number. */
 function parameterJson(name: string, value: string): Json {
   return name === 'expires_at' ? Number(value) : value
 }
 
-/** The claims of a JWT; undefined when the text is none. */
+/** The claims of a JWT, or `undefined` if the text is not a JWT. */
 export function claimsOf(token: unknown): Json | undefined {
   if (typeof token !== 'string') return undefined
   const [, payload = '', signature] = token.split('.')

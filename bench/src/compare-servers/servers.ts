@@ -10,12 +10,12 @@ import type { Side } from './run-steps.ts'
 import type { Round } from './step.ts'
 import { SECRET } from './tokens.ts'
 
-/** How one of the two servers starts in each round. */
+/** How one of the two servers is started in each round. */
 export interface ServerKind {
   readonly name: 'theirs' | 'ours'
   readonly prefix: 'GOTRUE_' | 'AUTH_'
   migrate(databaseUrl: string): Promise<void>
-  /** Starts the server. The URL of the database and the port are in the environment. */
+  /** Starts the server. The environment contains the database URL and the port. */
   start(
     env: Readonly<Record<string, string>>,
     url: string,
@@ -30,13 +30,13 @@ export function theirServer(program: string, folder: string): ServerKind {
   const base = { PATH: process.env.PATH ?? '' }
   const environment = (databaseUrl: string, port: number) => ({
     ...base,
-    // Its statements name most tables without their schema.
+    // Most statements of supabase/auth name tables without a schema.
     DATABASE_URL: `${databaseUrl}?search_path=auth`,
     GOTRUE_DB_DRIVER: 'postgres',
-    // Without these two it opens a connection for each statement.
+    // Otherwise supabase/auth opens a connection for each statement.
     GOTRUE_DB_MAX_POOL_SIZE: '10',
     GOTRUE_DB_MAX_IDLE_POOL_SIZE: '10',
-    // Old versions read their migrations from the folder of the program.
+    // Old versions read migrations from the folder of the program.
     GOTRUE_DB_MIGRATIONS_PATH: join(dirname(program), 'migrations'),
     GOTRUE_LOG_LEVEL: 'warn',
     PORT: String(port),
@@ -46,7 +46,7 @@ export function theirServer(program: string, folder: string): ServerKind {
     prefix: 'GOTRUE_',
     environment,
     migrate: async (databaseUrl) => {
-      // Its migrations grant rights to this role, and expect the schema.
+      // The migrations grant rights to this role and need the schema.
       await execute(databaseUrl, `DO $$ BEGIN CREATE ROLE postgres; EXCEPTION WHEN duplicate_object THEN NULL; END $$`)
       await execute(databaseUrl, 'CREATE SCHEMA auth')
       const needed = {
@@ -101,7 +101,7 @@ export function ourServer(checkout: string, folder: string, profile: string): Se
   }
 }
 
-/** A server with the settings of a round and its own database. */
+/** A server with the settings of a round and a separate database. */
 interface StartedSide {
   readonly side: Side
   close(): Promise<void>
@@ -112,7 +112,7 @@ export interface Sides {
   start(round: Round): Promise<StartedSide>
 }
 
-/** Starts servers of a kind, each on a copy of one migrated database. */
+/** Starts servers of one kind, each with a copy of one migrated database. */
 export async function openSides(kind: ServerKind, database: DatabaseServer): Promise<Sides> {
   const template = `trestle_bench_compare_${kind.name}`
   await kind.migrate(await database.create(template))
@@ -135,10 +135,10 @@ export async function openSides(kind: ServerKind, database: DatabaseServer): Pro
   }
 }
 
-/** The ports of the peers if the server under test was started by hand. */
+/** The ports of the stubs for a server that was started by hand. */
 const FIXED_PORTS = { http: 8126, smtp: 8125 } as const
 
-/** The settings that a server started by hand needs for a round, as lines of an environment. */
+/** The environment lines that a server started by hand needs for a round. */
 export function printableSettings(round: Round, url: string): readonly string[] {
   const peers = `http://127.0.0.1:${FIXED_PORTS.http}`
   const context = { url, peers: { url: peers, realm: `${peers}/realms/test`, smtpPort: FIXED_PORTS.smtp } }
@@ -146,7 +146,7 @@ export function printableSettings(round: Round, url: string): readonly string[] 
   return [...own, `API_EXTERNAL_URL=${url}`]
 }
 
-/** A running server with the settings of a round and an empty database. */
+/** Uses a running server, which has the settings of a round and an empty database. */
 export function attachSides(url: string): Sides {
   return {
     start: async () => {
@@ -164,7 +164,7 @@ export function createServerFolder(folder: string, name: ServerKind['name']): st
 
 const HOOK_SECRET = `v1,whsec_${Buffer.from('a secret of the hooks of both servers').toString('base64')}`
 
-/** Mail kinds that have a template. */
+/** The kinds of mails with templates. */
 const KINDS = [
   ...['INVITE', 'CONFIRMATION', 'RECOVERY', 'EMAIL_CHANGE', 'MAGIC_LINK', 'REAUTHENTICATION'],
   ...['PASSWORD_CHANGED', 'EMAIL_CHANGED', 'PHONE_CHANGED', 'IDENTITY_LINKED', 'IDENTITY_UNLINKED'].map(notification),
@@ -175,7 +175,7 @@ function notification(event: string): string {
   return `${event}_NOTIFICATION`
 }
 
-/** Settings of every round: ways to sign in are on, and no limit stops a request. */
+/** Settings for every round: all sign-in methods are on, and no limit rejects requests. */
 const USUAL: Readonly<Record<string, string>> = {
   JWT_SECRET: SECRET,
   JWT_AUD: 'authenticated',
@@ -214,7 +214,7 @@ interface SettingsContext {
   readonly peers: Pick<Peers, 'url' | 'realm' | 'smtpPort'>
 }
 
-/** The settings of a server in a round, without their prefix. */
+/** The settings of a server in a round, without prefix. */
 function settingsOf(round: Round, { url, peers }: SettingsContext): Readonly<Record<string, string>> {
   const hooks = (round.hooks ?? []).flatMap((name) => [
     [`HOOK_${name}_ENABLED`, 'true'],

@@ -5,7 +5,7 @@ export interface JsonObject {
   readonly [name: string]: Json
 }
 
-/** The value of a JSON text. @throws SyntaxError for another text */
+/** Parses JSON. @throws SyntaxError for any other text */
 export function parseJson(text: string): Json {
   return JsonValue.parse(JSON.parse(text))
 }
@@ -24,22 +24,22 @@ export const HOOKS = [
 export type HookName = (typeof HOOKS)[number]
 
 /**
- * A request to both servers. In every text `{ada.user.id}` stands for what an earlier step kept: the members of an answer, or
- * the parameters of the address that it redirects to. `memory.ts` has the other placeholders.
+ * A request to both servers. In each text, `{ada.user.id}` is replaced by a value that an earlier step stored: a member of an
+ * answer, or a parameter of a redirect URL. `memory.ts` lists the other placeholders.
  */
 export interface RequestStep {
-  /** The name of the step, which says what is special about the step. A name that comes again in a subject gets a number. */
+  /** A description of the special feature of the step. A repeated name in a subject gets a number. */
   readonly name: string
-  /** Method and path, such as `POST /signup`. */
+  /** The method and path, such as `POST /signup`. */
   readonly send: string
-  /** Sent as JSON; a text is sent as it is. */
+  /** The body, sent as JSON. A text is sent unchanged. */
   readonly body?: Json
   readonly headers?: Readonly<Record<string, string>>
-  /** The user whose access token is sent: a name that `keep` of an earlier step gave, or `admin`. */
+  /** The user whose access token is sent: a name in `keep` of an earlier step, or `admin`. */
   readonly as?: string
-  /** The name under which later steps find the answer. */
+  /** The name by which later steps refer to the answer. */
   readonly keep?: string
-  /** Sends the request so many times at once. The answers are compared in the order of their statuses. */
+  /** Sends the request this many times in parallel. Answers are compared in the order of their statuses. */
   readonly times?: number
 }
 
@@ -67,30 +67,30 @@ export interface PauseStep {
 
 export type Step = RequestStep | MailStep | CallStep | AnswerStep | PauseStep
 
-/** Steps about one subject, which makes its own users. */
+/** Steps about one subject, which creates its own users. */
 export interface Subject {
   readonly name: string
   readonly steps: readonly Step[]
 }
 
-/** The settings of both servers in a round, and the subjects that run under them. */
+/** The settings of both servers in a round, and the subjects that run with them. */
 export interface Round {
   readonly name: string
-  /** Settings without their prefix, the same for both servers. */
+  /** Settings without prefix, equal for both servers. */
   readonly settings: Readonly<Record<string, string>>
   readonly hooks?: readonly HookName[]
-  /** Whether the mails come from templates that show every variable; otherwise from the texts that are built in. */
+  /** Whether mails use templates that show every variable, instead of the built-in texts. */
   readonly hasTemplates?: boolean
   readonly subjects: readonly Subject[]
 }
 
-/** Something that a server did at a step: an answer, the claims of a token, a mail or a call of a hook. */
+/** An effect of a step: an answer, the claims of a token, a mail or a hook call. */
 export interface Observation {
   /** `round / subject / step`. */
   readonly at: string
   readonly kind: 'answer' | 'claims' | 'mail' | 'hook'
   readonly value: Json
-  /** The answer whose token has these claims. */
+  /** The answer that contains the token with these claims. */
   readonly of?: string
 }
 
@@ -105,7 +105,7 @@ export function callOf(hook: HookName, keep?: string): CallStep {
   return { name: `call of ${hook}`, callOf: hook, ...(keep !== undefined && { keep }) }
 }
 
-/** Sends a request with each of several bodies, each under its name. */
+/** Sends a request with each of several named bodies. */
 export function bodies(
   send: string,
   named: Readonly<Record<string, Json>>,
@@ -114,7 +114,7 @@ export function bodies(
   return Object.entries(named).map(([name, body]) => ({ name: `${send}: ${name}`, send, body, ...more }))
 }
 
-/** Sends requests in order, each named by itself. */
+/** Sends requests in order. Each request is its own name. */
 export function sends(requests: readonly string[], more: Partial<RequestStep> = {}): readonly RequestStep[] {
   return requests.map((send) => ({ name: send, send, ...more }))
 }

@@ -10,10 +10,10 @@ export const KEY_SET = {
   keys: [{ ...publicKey.export({ format: 'jwk' }), kid: KID, alg: 'RS256', use: 'sig' }],
 } as const
 
-/** The stub provider, as one subject uses it. */
+/** The stub provider for one subject. */
 export interface Issuer {
   readonly realm: string
-  /** Tells subjects apart. */
+  /** Distinguishes the subjects. */
   readonly tag: string
 }
 
@@ -62,7 +62,7 @@ const FORGERIES: Readonly<Record<string, Forgery>> = {
   'not-yet': { change: (claims) => ({ ...claims, nbf: Math.floor(Date.now() / 1_000) + HOUR }) },
 }
 
-/** Changes an access token as the name of the forgery says. @throws Error for an unknown name */
+/** Forges an access token. `name` selects the change. @throws Error for an unknown name */
 export function forge(name: string, token: string): string {
   const forgery = FORGERIES[name]
   if (forgery === undefined) throw new Error(`there is no forged token ${name}`)
@@ -76,9 +76,9 @@ export function forge(name: string, token: string): string {
 }
 
 interface Account {
-  /** The answer of /userinfo, which is also the claims of an id_token. */
+  /** The response of /userinfo, which also contains the claims of an id_token. */
   readonly profile: JsonObject
-  /** Claims of id_tokens only, in place of the usual ones. */
+  /** Claims only of id_tokens. They replace the usual claims. */
   readonly tokenClaims?: JsonObject
 }
 
@@ -86,7 +86,7 @@ const person = (sub: string, more: JsonObject = {}): Account => ({
   profile: { sub, email: `${sub}@provider.example`, email_verified: true, name: `Name of ${sub}`, ...more },
 })
 
-/** The accounts, by the code that the stub provider gives for them. */
+/** The accounts, by the code with which the stub provider returns them. */
 const ACCOUNTS: Readonly<Record<string, Account>> = {
   carl: person('carl'),
   'carl-renamed': person('carl', { name: 'Another name', email: 'carl.new@provider.example' }),
@@ -114,7 +114,7 @@ const ACCOUNTS: Readonly<Record<string, Account>> = {
   mona: person('mona'),
 }
 
-/** An account of the stub provider for one subject. Undefined: no account has this name. @param tag identifies the subject */
+/** The account of the stub provider with this name, or `undefined`. @param tag identifies the subject */
 export function accountOf(name: string, tag: string): Account | undefined {
   const account = ACCOUNTS[name]
   if (account === undefined) return undefined

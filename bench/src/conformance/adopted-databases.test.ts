@@ -6,7 +6,7 @@ import { describeRun, judgeAdopted, type Outcomes, readOutcomes } from './adopte
 
 removeFoldersAtEnd()
 
-/** A report of vitest with the tests of one file. */
+/** A vitest report with the tests of one file. */
 function report(status: string, ...tests: readonly (readonly [title: string, status: string])[]): Outcomes {
   const path = join(createFolder(), 'report.json')
   const assertionResults = tests.map(([fullName, outcome]) => ({ fullName, status: outcome }))

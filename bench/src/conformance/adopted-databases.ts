@@ -5,10 +5,10 @@ import { z } from 'zod'
 /** Titles of tests by file, each with a reason. */
 type Listed = Readonly<Record<string, Readonly<Record<string, string>>>>
 
-/** The outcome of each test, by title. A title that several tests of a file have has failed when one of them has. */
+/** The outcome of each test, by title. If several tests of a file have the same title, one failure counts for all. */
 export type Outcomes = ReadonlyMap<string, 'passed' | 'failed'>
 
-/** On an adopted database, a user who waits for verification in the profile compatible exists at once. */
+/** On an adopted database, even the profile compatible creates a user before verification. */
 const AT_ONCE = 'a user exists when the code is asked for, with the mail and the interval of a confirmation'
 const REPORTED = 'an adopted database reports the errors of triggers and constraints of applications in every profile'
 const OWN_PATH = 'the owner of an adopted database has a search path of its own, which no stranger can add to'
@@ -16,7 +16,7 @@ const CLIENTS = 'a session refers to a client that exists, and the case has none
 const PREFIX = 'names indexes with the prefix of AUTH_DB_NAMESPACE, which an adopted database cannot have'
 
 /**
- * Tests that behave differently on an adopted database, by file and full title, with the reason. A run fails if an entry
+ * Tests that behave differently on an adopted database, by file and full title, with the reason. A run fails if a listed test
  * passes or no longer exists.
  */
 export const OTHERWISE_ON_ADOPTED: Listed = {
@@ -102,7 +102,7 @@ const Report = z.object({
 
 /**
  * Reads a report of vitest's reporter `json`.
- * @param root the folder from which files are named
+ * @param root the folder to which file names are relative
  * @returns the outcome of each test as `file > title`; a file that fails as a whole is a failed test without a title
  */
 export function readOutcomes(path: string, root: string): Outcomes {
@@ -121,11 +121,11 @@ export function readOutcomes(path: string, root: string): Outcomes {
 }
 
 /**
- * Compares a run on adopted databases with what it may fail.
+ * Compares a run on adopted databases with the expected failures.
  * @param run the outcomes on adopted databases
  * @param expected tests that may fail there
- * @param baseline the outcomes of the same tests on databases that `migrate` has made; undefined: all of them pass there
- * @returns a line for each test that fails though it may not, and for each entry of the list that is wrong
+ * @param baseline the outcomes on databases created by `migrate`; if `undefined`, all tests pass there
+ * @returns a line for each unexpected failure, and for each wrong entry of the list
  */
 export function judgeAdopted(run: Outcomes, expected: Listed, baseline?: Outcomes): readonly string[] {
   const listed = titlesIn(expected)

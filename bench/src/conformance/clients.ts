@@ -5,10 +5,10 @@ import { startStack } from '../pages/start-stack.ts'
 import { createBenchFolder, runCommand, say } from '../program.ts'
 import { findMissing, go, java, type Language, python, tryLanguage, typescript } from './clients/languages.ts'
 
-// Generates clients of the three services from docs/openapi by tools of others, and compiles them: `scripts/try-clients
+// Generates clients of the three services from docs/openapi with third-party tools, and compiles them: `scripts/try-clients
 // [--keep] [language…]`. In Go, Python and TypeScript, a small program then does the main job of each service with its client,
-// against the services as `npm start` runs them. Exit status 1 when a tool, a compiler or a job fails, 2 when a toolchain is
-// missing. The tools have pinned versions, and are installed into a temporary folder.
+// against the services of `npm start`. Exit status 1 if a tool, a compiler or a job fails, 2 if a toolchain is missing. The tools
+// have pinned versions and are installed into a temporary folder.
 
 const languages = [go, python, java, typescript]
 

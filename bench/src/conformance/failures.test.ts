@@ -8,7 +8,7 @@ removeFoldersAtEnd()
 
 const base64 = (text: string) => ({ $base64: Buffer.from(text).toString('base64') })
 
-/** An event as schemathesis writes it: a request, what was answered, and the checks that failed. */
+/** A schemathesis event: a request, the response, and the failed checks. */
 function scenario(phase: string, { method = 'POST', status = 422, body = '', failed = ['some_check'] }) {
   const check = (name: string) => ({
     name,

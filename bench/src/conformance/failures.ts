@@ -3,16 +3,16 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { z } from 'zod'
 
-/** A disagreement between a service and its document: the same check, operation and error count once. */
+/** A disagreement between a service and its document. Failures with the same check, operation and error count once. */
 export interface Failure {
-  /** The operation whose requests disagreed, such as `GET /user`; with another method where the document has none. */
+  /** The operation of the requests, such as `GET /user`. Its method may be missing in the document. */
   readonly operation: string
   /** A check of schemathesis, such as `positive_data_acceptance`. */
   readonly check: string
-  /** The status of the answer, and its error codes if it has some: `422 email_exists`, `400 amount LIMIT_EXCEEDED`. */
+  /** The status of the response, with error codes if any: `422 email_exists`, `400 amount LIMIT_EXCEEDED`. */
   readonly code: string
   readonly message: string
-  /** The first request, as a command line. */
+  /** The first request as a command line. */
   readonly request: string
   readonly count: number
 }
@@ -20,7 +20,7 @@ export interface Failure {
 export interface Report {
   readonly failures: readonly Failure[]
   readonly summary: string
-  /** The operations with cases in the phase `examples`. */
+  /** Operations with cases in the phase `examples`. */
   readonly withExample: ReadonlySet<string>
 }
 
@@ -54,15 +54,15 @@ const Event = z.object({
 const ErrorBody = z.object({
   error_code: z.string().optional(),
   code: z.union([z.string(), z.number()]).optional(),
-  /** An object in payments, an OAuth error code in answers of auth's token endpoint. */
+  /** An object in payments, an OAuth error code at auth's token endpoint. */
   error: z.union([z.object({ type: z.string().optional() }), z.string().transform((type) => ({ type }))]).optional(),
 })
-/** The body of an error that names each field that is wrong. */
+/** The body of an error with wrong fields. */
 const FieldErrors = z.array(z.object({ field: z.string(), code: z.string() }))
 
 const BODY_LENGTH = 600
 
-/** Reads the events of a run of schemathesis. @param file NDJSON, a line for each event */
+/** Reads the events of a schemathesis run. @param file NDJSON, one event per line */
 export async function readReport(file: string): Promise<Report> {
   const failures = new Map<string, Failure>()
   const cases = new Map<string, number>()
@@ -137,7 +137,7 @@ function decode(content: { readonly $base64: string } | null | undefined): strin
   return Buffer.from(content?.$base64 ?? '', 'base64').toString()
 }
 
-/** A word without wildcards: each accepted failure is named by itself. */
+/** Text without wildcards, so that each accepted failure has its own entry. */
 const Exact = z.string().regex(/^[^*?]+$/)
 const AcceptedFailure = z.strictObject({
   operation: Exact.meta({ description: 'the method and path of the request, such as TRACE /products' }),
@@ -146,21 +146,21 @@ const AcceptedFailure = z.strictObject({
   reason: z.string().min(20).meta({ description: 'why service and document are right nevertheless' }),
 })
 
-/** A failure that is not a fault of the service or its document, with the reason. */
+/** A failure that is no fault of the service or its document, with the reason. */
 export type AcceptedFailure = Readonly<z.output<typeof AcceptedFailure>>
 
-/** One entry, or several that differ in their operations alone. */
+/** One entry, or several that differ only in their operations. */
 const AcceptedFailures = AcceptedFailure.omit({ operation: true })
   .extend({ operations: z.array(AcceptedFailure.shape.operation).min(2) })
   .transform(({ operations, ...rest }) => operations.map((operation) => ({ operation, ...rest })))
   .or(AcceptedFailure)
 
-/** @throws ZodError when an entry has no reason or has a wildcard */
+/** @throws ZodError if an entry has no reason or has a wildcard */
 export function readAccepted(service: string): readonly AcceptedFailure[] {
   return parseAccepted(readFileSync(join(import.meta.dirname, 'accepted', `${service}.json`), 'utf8'))
 }
 
-/** @throws ZodError when an entry has no reason or has a wildcard, and Error when two entries are equal */
+/** @throws ZodError if an entry has no reason or has a wildcard, and Error if two entries are equal */
 export function parseAccepted(text: string): readonly AcceptedFailure[] {
   const entries = z.array(AcceptedFailures).parse(JSON.parse(text)).flat()
   const keys = entries.map(keyOf)

@@ -7,11 +7,11 @@ import { type AcceptedFailure, type Failure, judge, readAccepted } from './failu
 import { runs, tryRun, type Workplace } from './runs.ts'
 import { installTools } from './tools.ts'
 
-// Compares each service with its API document by tools of others: `scripts/try-openapi [--seed 4242] [--examples 100] [--keep]
-// [service…]`. Two validators read the document; then schemathesis sends requests made from it, with all its checks and phases,
-// without credentials and with each kind of them. Exit status 1 when a validator complains, or a failure is not listed with its
-// reason in conformance/accepted/<service>.json. It needs Python 3.10 or later and installs the tools from PyPI into a
-// temporary folder.
+// Compares each service with its API document, with third-party tools: `scripts/try-openapi [--seed 4242] [--examples 100]
+// [--keep] [service…]`. Two validators read the document. Then schemathesis sends requests made from it, with all checks and
+// phases, without credentials and with each kind of credentials. Exit status 1 if a validator complains, or if a failure is not
+// listed with its reason in conformance/accepted/<service>.json. It needs Python 3.10 or later and installs the tools from PyPI
+// into a temporary folder.
 
 const SERVICES = ['inventory', 'auth', 'payments']
 
@@ -51,7 +51,7 @@ async function run(names: readonly string[], options: Options) {
   }
 }
 
-/** Returns how many problems a service has. */
+/** Returns the number of problems of a service. */
 async function tryService(service: string, workplace: Workplace & Options): Promise<number> {
   const document = join(ROOT, 'docs', 'openapi', `${service}.json`)
   const complaints = await workplace.tools.validate(document)
@@ -72,7 +72,7 @@ async function tryService(service: string, workplace: Workplace & Options): Prom
     say(`${service} ${each.name}: ${summary}, ${found}, in ${minutes} minutes`)
     problems += unexpected.length + withoutExample.length
   }
-  // A shorter run may not meet every failure that is accepted.
+  // A shorter run may not cause every accepted failure.
   if (workplace.only !== undefined) return problems
   for (const { operation, check, code } of accepted.filter((entry) => !seen.has(entry)))
     say(`${service}: no run met the accepted failure ${check} of ${operation} with ${code}`)

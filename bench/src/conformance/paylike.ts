@@ -5,9 +5,9 @@ import { seedFile } from '../fixtures.ts'
 import { say } from '../program.ts'
 import { installPaylike, steps } from './paylike/steps.ts'
 
-// Runs the published npm client `paylike` through each of its methods, against payments over a seeded database: `node
+// Calls each method of the published npm client `paylike`, against payments with a seeded database: `node
 // bench/src/conformance/paylike.ts`. The client is installed from the registry into a folder outside the project. Exit status 1
-// when a step fails.
+// if a step fails.
 
 await using bench = await openBench()
 const payments = await bench.deploy('payments', { env: { PAYMENTS_ALLOW_SEED: 'yes' } })

@@ -11,24 +11,23 @@ import type { OperationSettings, Tools } from './tools.ts'
 /** A run of requests to one service, with or without the credentials of an actor. */
 export interface ConformanceRun {
   readonly service: string
-  /** Unique within the service. */
   readonly name: string
   readonly target: Target
-  /** The credentials of the requests. Undefined: none. */
+  /** The credentials of the requests. `undefined` for none. */
   readonly role: 'own' | 'privileged' | undefined
-  /** Operations that would end the access of other operations, or delete their objects. Each group has an actor of its own. */
+  /** Operations that would revoke access for other operations or delete their objects. Each group has its own actor. */
   readonly apart: readonly (readonly string[])[]
-  /** Operations that make an object under a new id, because the ids of the actor are taken. */
+  /** Operations that create an object with a new id, because the ids of the actor are in use. */
   readonly withNewIds: readonly string[]
-  /** The kind of the id that a path parameter holds, where its name does not say so. */
+  /** The kind of the id in a path parameter, if the name of the parameter does not say so. */
   readonly idKinds: Readonly<Record<string, string>>
-  /** Values of other parameters that the settings of the service decide, such as `query.provider`. */
+  /** Values of other parameters that depend on the service's settings, such as `query.provider`. */
   readonly values: Readonly<Record<string, string>>
 }
 
 const none = { name: 'none', role: undefined, apart: [], withNewIds: [], idKinds: {}, values: {} } as const
 
-/** Only the page of a link sends forms to POST /verify, and only this mode reads them. */
+/** Only the page of a link sends forms to POST /verify, and only in this mode. */
 const authWithForms: Target = {
   ...authTarget,
   surround: async (stack) => {
@@ -44,7 +43,7 @@ const auth = {
   values: { 'header.X-JWT-AUD': 'authenticated', 'query.provider': 'keycloak' },
 } as const
 
-/** Each service without credentials, and with each kind of credentials. */
+/** Each service, without credentials and with each kind of credentials. */
 export const runs: readonly ConformanceRun[] = [
   auth,
   {
@@ -105,7 +104,7 @@ export interface Workplace extends RigOptions {
 }
 
 export interface RunReport extends Report {
-  /** Operations with a body and without an example in the document. */
+  /** Operations with a body but without an example in the document. */
   readonly withoutExample: readonly string[]
 }
 

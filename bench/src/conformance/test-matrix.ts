@@ -15,21 +15,19 @@ import {
 import { openWorkplace, requirePrograms, type Workplace } from '../servers/workplace.ts'
 import { describeRun, judgeAdopted, OTHERWISE_ON_ADOPTED, type Outcomes, readOutcomes } from './adopted-databases.ts'
 
-// Runs the tests on other databases than the embedded one: `scripts/test-matrix [--on NAME]… [file…]`. Options of vitest
-// follow after `--`, for example `-- --testTimeout=300000` on a busy machine. Runs on each by default: postgres-18, the version
-// of the lock file; postgres-15, the oldest supported version, from Debian's package; pgbouncer, Debian's 1.18 in transaction
-// mode in front of that. Exit status 1 when a test fails on one of them.
+// Runs the tests on other databases than the embedded one: `scripts/test-matrix [--on NAME]… [file…]`. Options of vitest follow
+// after `--`, for example `-- --testTimeout=300000` on a busy machine. By default it runs on each of these: postgres-18, the
+// version of the lock file; postgres-15, the oldest supported version, from Debian's package; pgbouncer, Debian's 1.18 in
+// transaction mode in front of postgres-15. Exit status 1 if a test fails on one of them.
 //
-// `--on citus` runs the tests of payments on a cluster of a coordinator and two workers, whose databases are
-// distributed. It needs a PostgreSQL with Citus 13: CITUS_PG_BIN is the folder of its programs. On
-// citus-by-workers the service enters the cluster by its workers, and only what must run on the coordinator
-// goes there.
+// `--on citus` runs the tests of payments on a cluster of a coordinator and two workers, with distributed databases. It needs a
+// PostgreSQL with Citus 13: CITUS_PG_BIN is the folder of its programs. On citus-by-workers the service connects to the workers,
+// and uses the coordinator only for work that must run there.
 //
-// `--on adopted` runs the tests of auth on databases that supabase/auth 2.196 has made and `auth adopt` has
-// adopted. Tests that name a profile run in it, and all others in `compatible`; what these may fail is a list
-// with reasons. `--on adopted-supabase` runs them all in the profile `supabase` unless they name another:
-// first on databases that `migrate` makes, where those fail that tell the rules of `compatible`, then on
-// adopted ones, where no others may fail. A busy machine needs longer timeouts, as above.
+// `--on adopted` runs the tests of auth on databases created by supabase/auth 2.196 and adopted by `auth adopt`. Tests that name
+// a profile run in it, and all others in `compatible`. A list with reasons names the tests that may fail. `--on adopted-supabase`
+// runs tests without a profile in `supabase`: first on databases created by `migrate`, where tests of rules of `compatible` fail,
+// then on adopted databases, where no other tests may fail. A busy machine needs longer timeouts, as above.
 
 type Environment = Readonly<Record<string, string>>
 
@@ -66,7 +64,7 @@ async function startCitus(workplace: Workplace): Promise<Environment> {
   }
 }
 
-/** Test files of payments that do not apply to a distributed database, with the reason. */
+/** Test files of payments that do not apply to a distributed database, with reasons. */
 const NOT_ON_CITUS: Readonly<Record<string, string>> = {
   'services/payments/test/distribution.test.ts': 'prints the statements for plain PostgreSQL',
   'services/payments/test/migrations.long.test.ts': 'compares the catalogue of plain PostgreSQL',
@@ -80,7 +78,7 @@ const NOT_ON_CITUS: Readonly<Record<string, string>> = {
     'reads from a standby, which a distributed database does not use',
 }
 
-/** Test files of payments that a run through the workers omits, with the reason. */
+/** Test files of payments that are omitted if the service connects to the workers, with reasons. */
 const NOT_BY_WORKERS: Readonly<Record<string, string>> = {
   'services/payments/test/node-away.citus.test.ts': 'changes the address of a server for the coordinator alone',
   'services/payments/test/lost-commit.citus.test.ts': 'changes the address of a server for the coordinator alone',
@@ -106,7 +104,7 @@ async function runOn(name: string): Promise<number> {
   if (name === 'postgres-15' || name === 'pgbouncer') requirePrograms([DEBIAN_POSTGRES, PGBOUNCER])
   await using workplace = await openWorkplace('test-matrix', await findTestFolder())
   const environment = await place(workplace)
-  // Without `await` the workplace and its programs would end here.
+  // Without `await`, the workplace would be disposed of here, and its programs would end.
   if (name.startsWith('adopted')) return await runAdopted(workplace, environment)
   return await runVitest(workplace, environment, name.startsWith('citus') ? citusFiles(name, positionals) : positionals)
 }

@@ -6,9 +6,9 @@ import { Validator } from '@seriousme/openapi-schema-validator'
 import { runProgram } from '../servers/run-program.ts'
 
 export interface Tools {
-  /** Returns the findings of the validators; nothing if the document is valid. @param document its path */
+  /** Returns the findings of the validators, none for a valid document. @param document its path */
   validate(document: string): Promise<readonly string[]>
-  /** Sends requests made from a document, and writes what happened as NDJSON. @throws Error when the program breaks off */
+  /** Sends requests made from a document, and writes the events as NDJSON. @throws Error if the program fails */
   schemathesis(run: SchemathesisRun): Promise<void>
 }
 
@@ -24,24 +24,23 @@ export interface SchemathesisRun {
 
 /** How requests to an operation differ from its schema. */
 export interface OperationSettings {
-  /** The method and path, such as `POST /logout`. */
   readonly name: string
   readonly headers: Readonly<Record<string, string>>
-  /** Existing values, by the parameters that name them: `path.userId`, `query.provider`. */
+  /** Existing values, by parameter: `path.userId`, `query.provider`. */
   readonly values: Readonly<Record<string, string | number>>
 }
 
 const PACKAGES = ['schemathesis==4.32.5', 'openapi-spec-validator==0.9.0']
 const PHASES = 'examples,coverage,fuzzing,stateful'
-/** Bodies of these media types are texts. Without this the tool would leave them out. */
+/** Treats bodies of these media types as texts. Otherwise the tool would omit them. */
 const HOOKS = `import schemathesis
 schemathesis.serializer.alias(["text/csv", "application/x-ndjson"], "text/plain")
 `
-/** Exit statuses of schemathesis without and with failures. With another status it could not work. */
+/** Exit statuses of schemathesis without and with failures. Any other status means that it could not run. */
 const FINISHED = [0, 1]
 const OUTPUT_BYTES_MAX = 64 * 1024 * 1024
 
-/** Installs the tools from PyPI into a folder. @throws Error when there is no Python 3.10 or PyPI cannot be reached */
+/** Installs the tools from PyPI into a folder. @throws Error without Python 3.10 or without access to PyPI */
 export async function installTools(folder: string): Promise<Tools> {
   const home = join(folder, 'venv')
   await runProgram({ program: 'python3', args: ['-m', 'venv', home] })
@@ -83,11 +82,11 @@ async function runSchemathesis(program: string, run: SchemathesisRun): Promise<v
   })
 }
 
-/** The settings in the form of schemathesis.toml. A JSON string is a TOML string too. */
+/** The settings as schemathesis.toml. A JSON string is also a TOML string. */
 function toToml(operations: readonly OperationSettings[]): string {
   const table = (entries: readonly (readonly [string, unknown])[]) =>
     `{ ${entries.map(([name, value]) => `${JSON.stringify(name)} = ${JSON.stringify(value)}`).join(', ')} }`
-  // No schema can say that texts have no NUL, or that unknown members and headers are ignored. The fuzzer sends both.
+  // A schema cannot exclude NUL in texts, or say that unknown members and headers are ignored.
   const generation = ['[generation]', 'allow-x00 = false', 'allow-extra-parameters = false']
   const lines = operations.flatMap(({ name, headers, values }) => [
     '[[operations]]',
@@ -98,7 +97,7 @@ function toToml(operations: readonly OperationSettings[]): string {
   return `${[...generation, ...lines].join('\n')}\n`
 }
 
-/** The usual case of a header. The tool takes credentials out of a request by that name. */
+/** The usual case of a header. The tool finds and removes credentials by this name. */
 function toTitleCase(header: string): string {
   return header.replaceAll(/(^|-)[a-z]/g, (start) => start.toUpperCase())
 }

@@ -23,8 +23,8 @@ import {
 } from './adopt/users.ts'
 
 // Moves a running supabase/auth to auth and back (docs/runbooks/moving-in.md). It fills the old service over HTTP, and prepares
-// the adoption while requests go on, none of which may fail. It kills the old service, adopts its database, checks that no
-// acknowledged write is lost, and gives the database back. With `--kills` it kills adoptions instead, at random moments. With
+// the adoption while requests continue. None of them may fail. It kills the old service, adopts its database, checks that no
+// acknowledged write is lost, and gives the database back. With `--kills` it instead kills adoptions at random moments. With
 // `--import` it imports from the running service into another database.
 
 interface Options extends Variant {
@@ -51,9 +51,9 @@ const command = new Command('scripts/adopt-drill')
 
 /** How long requests run before the adoption begins. */
 const LEAD_MS = 3_000
-/** Each so-manyth user has an authenticator app. */
+/** One user in this many has an authenticator app. */
 const FACTOR_EVERY = 20
-/** Each so-manyth user does not refresh at auth, so the session outlasts the way back. */
+/** One user in this many does not refresh at auth, so the session stays valid at the old service. */
 const QUIET_EVERY = 4
 const SEEDS = 2 ** 31 - 1
 const Count = z.object({ count: z.number() })
@@ -72,7 +72,7 @@ async function run(options: Options): Promise<void> {
   await moveBack(place, await moveIn(place, options, chromium))
 }
 
-/** Makes places, each with a database that the old program has just made. */
+/** Returns a function that creates places. Each has a new database of the old program. */
 function placesIn({ folder, database }: Bench, options: Options): () => Promise<Place> {
   const theirs = theirServer(resolve(options.program), createServerFolder(folder, 'theirs'))
   const ours = ourServer(ROOT, createServerFolder(folder, 'ours'), 'supabase')
@@ -86,7 +86,7 @@ function placesIn({ folder, database }: Bench, options: Options): () => Promise<
 
 interface Moved {
   readonly known: readonly Known[]
-  /** The users who have refreshed, with the token of the old server. */
+  /** The users who have refreshed, with their tokens of the old server. */
   readonly refreshed: readonly Known[]
   readonly quiet: readonly Known[]
 }
@@ -136,7 +136,7 @@ async function prepareWhile(place: Place, tabs: Tabs): Promise<string> {
   return adopting
 }
 
-/** Every acknowledged user signs in and has what was acknowledged last; all but the quiet ones refresh. */
+/** Checks that every user signs in and has the last acknowledged values. All except the quiet users refresh. */
 async function expectKnown(url: string, known: readonly Known[]): Promise<Pick<Moved, 'refreshed' | 'quiet'>> {
   const [refreshed, quiet]: [Known[], Known[]] = [[], []]
   await forEach(known, async (user, number) => {

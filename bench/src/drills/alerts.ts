@@ -16,7 +16,7 @@ const faults: readonly Fault[] = [...moneyAndSessionFaults, ...workFaults, ...se
 
 const problems: string[] = []
 const stop = new AbortController()
-// PostgreSQL runs in a process group of its own, so signals to this group do not reach it. The drill ends everything in order.
+// PostgreSQL has its own process group and does not get these signals. The drill ends everything in order.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   process.once(signal, () => stop.abort(new Error(`ended by ${signal}`)))
 }
@@ -75,7 +75,7 @@ function printLoad(load: Load): void {
   }
 }
 
-/** Checks the state after a plain load: every query has data, every series is documented, and no alert fires. */
+/** Checks the state after a plain load: every query has data, every series is documented, no alert fires. */
 async function checkAfterLoad(fixture: Fixture, prometheus: Prometheus, span: Span): Promise<void> {
   for (const dashboard of readDashboards()) {
     const { count, empty } = await findEmptyQueries(dashboard, { prometheus, span })
@@ -92,7 +92,7 @@ async function checkAfterLoad(fixture: Fixture, prometheus: Prometheus, span: Sp
   problems.push(...firing.map(([alert]) => `fires without a fault: ${alert}`))
 }
 
-/** Alerts without a fault. */
+/** The alerts for which the drill has no fault. */
 function findUntriedAlerts(): readonly string[] {
   const rules = readFileSync(join(CONFIG_FOLDER, 'rules.yml'), 'utf8')
   const alerts = [...rules.matchAll(/- alert: (\w+)/g)].map(([, alert = '']) => alert)
@@ -109,7 +109,7 @@ async function plantAll(alerts: readonly string[], rig: Rig): Promise<void> {
   for (const { alert, end } of endings) await tryAlert(alert, end)
 }
 
-/** An error becomes a problem of the run, so that the other alerts are still tried. */
+/** Turns an error into a problem of the run, so that the other alerts are still tried. */
 async function tryAlert(alert: string, attempt: () => Promise<void>): Promise<void> {
   try {
     await attempt()
@@ -121,12 +121,12 @@ async function tryAlert(alert: string, attempt: () => Promise<void>): Promise<vo
   }
 }
 
-/** The interval that Grafana would choose for a graph of some seconds. */
+/** The interval that Grafana would choose for a graph of a few seconds. */
 const RATE_INTERVAL = '30s'
 const Panel = z.object({ title: z.string(), targets: z.array(z.object({ expr: z.string() })).default([]) })
 const Dashboard = z.object({ title: z.string(), panels: z.array(Panel) })
 
-/** The committed dashboards, with expressions that Prometheus itself understands. */
+/** The committed dashboards, with expressions that Prometheus understands. */
 function readDashboards(): readonly z.infer<typeof Dashboard>[] {
   const folder = join(ROOT, 'deploy', 'docker', 'grafana', 'dashboards')
   return globSync('*.json', { cwd: folder })
@@ -135,7 +135,7 @@ function readDashboards(): readonly z.infer<typeof Dashboard>[] {
     .map((text) => Dashboard.parse(JSON.parse(text)))
 }
 
-/** Asks every query of a dashboard for a period. Returns the queries without a sample, and the number of queries. */
+/** Runs every query of a dashboard for a period. Returns the number of queries, and those without a sample. */
 async function findEmptyQueries(
   { title, panels }: z.infer<typeof Dashboard>,
   { prometheus, span }: { readonly prometheus: Prometheus; readonly span: Span },

@@ -8,14 +8,14 @@ import { readCount, report, say } from '../program.ts'
 import { type CrashLoad, crashRepeatedly } from './loads/crash-loop.ts'
 import { send } from './loads/send.ts'
 
-// Kills auth again and again while people sign up and confirm: `node bench/src/drills/auth-crash.ts [kills]`, 20 by default.
-// Exit status 1 when a user who was confirmed is missing, when a user lacks an identity, when a link or code was used
-// twice, or when a mail did not arrive.
+// Kills auth repeatedly while users sign up and confirm: `node bench/src/drills/auth-crash.ts [kills]`, 20 by default. Exit
+// status 1 if a confirmed user is missing, if a user lacks an identity, if a link or code was used twice, or if a mail did not
+// arrive.
 
 const USERS_AT_ONCE = 6
 const LIFE_MS = 2_500
 const PATIENCE_MS = 5_000
-/** The queue notices a killed worker after a while, and gives its jobs to another worker. */
+/** The queue notices a killed worker only after a while, and then gives its jobs to another worker. */
 const LAST_MAIL_MS = 180_000
 const MAILS_MAX = 100_000
 const Emails = z.array(z.object({ email: z.string() }))
@@ -29,7 +29,7 @@ const auth = await bench.deploy('auth', {
   env: { AUTH_SMTP_PORT: String(smtp.port), AUTH_RATE_LIMIT_EMAIL_SENT: 'off' },
 })
 let signUps = 0
-/** How many sessions the verifications of each user returned. */
+/** The number of sessions from the verifications of each user. */
 const sessions = new Map<string, number>()
 await crashRepeatedly({
   bench,
@@ -43,7 +43,7 @@ await crashRepeatedly({
 })
 report(await findProblems(), 'every user has an identity, nothing was used twice, every mail arrived')
 
-/** Signs a user up, waits for the mail, and uses the mail's link and code twice at the same time. */
+/** Signs a user up, waits for the mail, and uses its link and its code, each twice, at the same time. */
 async function signUpAndConfirm(load: CrashLoad): Promise<void> {
   const email = `user${++signUps}@example.com`
   if ((await ask(load, '/signup', { email, password: PASSWORD })) !== 200) return
@@ -58,7 +58,7 @@ async function signUpAndConfirm(load: CrashLoad): Promise<void> {
   }
 }
 
-/** @returns the status; undefined when the server ended before its answer */
+/** @returns the status, or `undefined` if the server ended before its response */
 async function ask(load: CrashLoad, path: string, body: object): Promise<number | undefined> {
   const outcome = await send(await load.url(), { method: 'POST', path, body })
   if (typeof outcome !== 'string') return outcome.status
@@ -66,9 +66,7 @@ async function ask(load: CrashLoad, path: string, body: object): Promise<number 
   return undefined
 }
 
-/**
- * Waits for the mail of a sign-up. A user who waits too long signs up again. At the end the drill checks that the mail came.
- */
+/** Waits for the mail of a sign-up. After too long, a user signs up again. The drill finally checks that the mail came. */
 async function findMail(load: CrashLoad, email: string) {
   const endMs = performance.now() + PATIENCE_MS
   while (!load.isOver && performance.now() < endMs) {
@@ -103,7 +101,7 @@ async function findProblems(): Promise<readonly string[]> {
   ]
 }
 
-/** Waits for the last mails. @returns the users without a mail, and how many mails came more than once */
+/** Waits for the last mails. @returns the users without a mail, and the number of repeated mails */
 async function countMails(users: readonly string[]): Promise<readonly [readonly string[], number]> {
   const endMs = performance.now() + LAST_MAIL_MS
   for (;;) {

@@ -11,9 +11,9 @@ import { report, say } from '../program.ts'
 import { createClient, payByLink, payOrder } from './canaries/orders.ts'
 import { dumpDatabase, findLeaks, type Surface, startRecorder } from './canaries/surfaces.ts'
 
-// Gives payments card numbers, keys and other secrets that look like nothing else. Uses and misuses them in every way that a
-// client has, lets customers pay links and 2,000 orders, and then searches logs, traces, metrics, answers, events, deliveries
-// and a dump of the database for them: `node bench/src/drills/canaries.ts`. Exit status 1 when a secret is found.
+// Gives payments unmistakable card numbers, keys and other secrets. Uses and misuses them in every way that a client can, lets
+// customers pay links and 2,000 orders, and then searches logs, traces, metrics, responses, events, deliveries and a database
+// dump for them: `node bench/src/drills/canaries.ts`. Exit status 1 if a secret is found.
 
 /** A card number with a correct check digit, and a test card of the simulator. */
 const PAN = '4000056655665556'
@@ -28,7 +28,7 @@ const PATIENCE_MS = 30_000
 const secrets = new Map<string, string>([
   ['card number', PAN],
   ['test card number', TEST_PAN],
-  // Three digits alone occur everywhere.
+  // Three digits without context occur everywhere.
   ['security code', `"pcsc","value":"${CODE}"`],
 ])
 let invitationToken = ''
@@ -108,7 +108,7 @@ async function seed() {
   return { key, merchantId, merchantKey, transactionIds: transactions.map(({ id }) => id) }
 }
 
-/** Uses cards and keys as a client does. A secret that an answer shows once is added to the secrets. */
+/** Uses cards and keys like a client. Adds secrets that a response shows once to the secrets. */
 async function useSecrets(): Promise<void> {
   const merchant = `/merchants/${seeded.merchantId}`
   const { webhook } = await client.take('POST', `${merchant}/webhooks`, { url: hooks.url })
@@ -131,7 +131,7 @@ async function useSecrets(): Promise<void> {
   for (const method of ['GET', 'POST', 'GET'] as const) await client.ask(method, `/invitations/${invitationToken}`)
 }
 
-/** Misuses cards and keys as a client should not: sends them to the wrong places. */
+/** Misuses cards and keys: sends them to the wrong places. */
 async function misuseSecrets(): Promise<void> {
   const wrong = randomUUID()
   secrets.set('invalid key', wrong)
@@ -163,7 +163,7 @@ async function misuseSecrets(): Promise<void> {
   await client.ask('POST', '/merchants', { name: 'x' }, { 'idempotency-key': `${IDEMPOTENCY_KEY} ${PAN}` })
 }
 
-/** Lets customers pay, some after a refusal, until there are enough payments. @returns the number of paid orders */
+/** Lets customers pay, some after a refusal, until there are enough orders. @returns the number of paid orders */
 async function payOrders(): Promise<number> {
   const refusals = [{ card: { status: 'lost' } }, { card: { scheme: 'unknown' } }, { tds: { status: 'rejected' } }]
   let [begun, paid] = [0, 0]

@@ -24,15 +24,15 @@ import {
   startPayments,
 } from './loads/cluster-payments.ts'
 
-// Kills servers of a Citus cluster, and starts them again, while payments captures, refunds and charges: `CITUS_PG_BIN=…
-// scripts/citus-drill`. Workers are killed in turn. After half of the kills a worker is added, and rows move to it. Each entry
-// of the cluster has a process of the service, and one process enters by all of them. Exit status 1 when an acknowledged write
-// is lost or stored twice, when requests fail whose entry and whose merchant's server were there, or when `payments ledger
-// verify` finds anything. The process that enters by all servers has an entry that is there, unless one ends while a request is
-// under way. A quick try: `--kills 1 --coordinator-kills 1`.
+// Kills and restarts servers of a Citus cluster while payments captures, refunds and charges: `CITUS_PG_BIN=…
+// scripts/citus-drill`. Workers are killed in turn. After half of the kills a worker is added, and rows move to it. Each server
+// of the cluster has a service process that connects to it, and one more process connects to all servers. Exit status 1 if an
+// acknowledged write is lost or stored twice, if `payments ledger verify` finds a problem, or if requests fail although the
+// server of their process and the server of their merchant were up. For the process with all servers, a running server counts,
+// unless a server ends during the request. A quick try: `--kills 1 --coordinator-kills 1`.
 
 const WORKERS = 2
-/** The limit of failures among a thousand undisturbed requests. */
+/** The maximum number of failures in a thousand undisturbed requests. */
 const FAILED_IN_A_THOUSAND = 1
 /** How long a killed server is down. */
 const DOWN_MS = 3_000
@@ -94,7 +94,7 @@ async function run(words: Words): Promise<void> {
   if (!(await report(drill, load, givenUp))) process.exitCode = 1
 }
 
-/** Starts a process that enters by one server, or by all existing servers. */
+/** Starts a process that connects to one server, or to all existing servers. */
 async function startEntry(drill: Drill, node: number | undefined, started: AsyncDisposableStack): Promise<void> {
   const { cluster, deployment } = drill
   const nodes = node === undefined ? Array.from({ length: drill.workers + 1 }, (_, number) => number) : [node]
@@ -180,7 +180,7 @@ function sayRequests(
   )
 }
 
-/** Prints the clients' view, and compares acknowledged writes with the stored rows. @returns whether every goal is met */
+/** Prints the clients' results, and compares acknowledged writes with stored rows. @returns whether every goal is met */
 async function report(
   { cluster, deployment, outages }: Drill,
   { acknowledged, reversed, requests }: ClusterLoad,
@@ -213,7 +213,7 @@ async function report(
   return missed.length === 0
 }
 
-/** The undisturbed requests that failed, each with the time since the last kill and the last return of a server. */
+/** The undisturbed requests that failed, each with the time since the last kill and the last restart of a server. */
 function listLate(requests: ClusterLoad['requests'], outages: readonly Outage[]): readonly string[] {
   const late = requests.filter((request) => {
     const { undisturbed, bySeveral } = judge([request], outages)

@@ -11,15 +11,15 @@ import { countWrites, createShop, deployPayments, distribute, startPayments } fr
 // bench/src/drills/distribute-load.ts`. Two processes serve, without a restart. The exit status is 1 in these cases:
 // - An acknowledged write is lost or stored twice.
 // - A request fails before or after a move.
-// - A request fails in a move with anything but 503.
+// - A request fails during a move with a status other than 503.
 // - A charge is given back.
-// - `payments ledger verify` finds anything.
+// - `payments ledger verify` finds a problem.
 
 const WORKERS = 2
 const PROCESSES = 2
 /** How long the load runs before and after each move. */
 const CALM_MS = 10_000
-/** After this time every process has noticed the end of a rebalance. */
+/** The time after which every process has noticed the end of a rebalance. */
 const NOTICE_MS = 2_000
 
 const command = new Command('distribute-load')
@@ -65,7 +65,7 @@ async function run({ merchants, clients }: { readonly merchants: number; readonl
 }
 
 /**
- * Counts the requests of a part of the run. Adds the title of the part to `missed` if requests failed that must not fail. A
+ * Counts the requests of a part of the run. Adds the title of the part to `missed` if a request failed that must succeed. A
  * request that was open when a move began or ended belongs to the move.
  */
 async function watchPart(

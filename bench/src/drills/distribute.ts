@@ -10,13 +10,12 @@ import { type KilledEverywhere, killEverywhere } from './distribute/killed-share
 import { createLaterRelease } from './distribute/later-release.ts'
 import { openRelease } from './distribute/payments-runs.ts'
 
-// `CITUS_PG_BIN=… node bench/src/drills/distribute.ts [cuts|commits|all [distribute] [migrate] [undo]]`. Kills
-// `payments distribute`, `payments distribute --undo` and `payments migrate` of a later release at
-// statements, and runs them again. Each command is killed at 10 statements by default, and with `commits` at
-// the statements that commit. With `all` it is killed at every statement, inside this process; names choose
-// commands. The database must be like one of a run that nobody killed: nothing is left to do, there is no
-// drift, it has the same rows, and `payments ledger verify` finds nothing. Then a server is added and rows
-// move to it. Exit status 1 when one of these is not so. It needs a PostgreSQL with Citus 13.
+// `CITUS_PG_BIN=… node bench/src/drills/distribute.ts [cuts|commits|all [distribute] [migrate] [undo]]`. Kills `payments
+// distribute`, `payments distribute --undo` and `payments migrate` of a later release at statements, and runs them again. Each
+// command is killed at 10 statements by default, and with `commits` at the statements that commit. With `all` it is killed at
+// every statement, inside this process; names select commands. The database must be like after a run without kills: no work is
+// left, there is no drift, the rows are the same, and `payments ledger verify` finds nothing. Then a server is added and rows
+// move to it. Exit status 1 if a check fails. It needs a PostgreSQL with Citus 13.
 
 const WORKERS = 2
 const [cuts = '10', ...chosen] = process.argv.slice(2)
@@ -77,7 +76,7 @@ say('the drill is passed')
 
 type Killed = Omit<KilledEverywhere, 'cluster'>
 
-/** Kills a command at all statements, if it was chosen. After a failure the next command still runs. */
+/** Kills a selected command at all statements. After a failure, the next command still runs. */
 async function killAtAll(killed: Killed): Promise<void> {
   const { title, words, from, to, expect } = killed
   if (chosen.length > 0 && !chosen.some((name) => words.at(-1)?.endsWith(name))) {
@@ -92,7 +91,7 @@ async function killAtAll(killed: Killed): Promise<void> {
   await time(`${title}, killed at all statements`, () => killEverywhere({ ...killed, cluster }).catch(fail))
 }
 
-/** Kills a command at statements of its run on copies of a database. */
+/** Kills a command at some of its statements, on copies of a database. */
 async function killAt({ title, words, from, to, release: { run }, expect }: Killed): Promise<void> {
   const wire = await openWire(await cluster.copy(from, to))
   await time(`${title}, not killed`, () => run(wire.url, words))
@@ -115,7 +114,7 @@ async function killAt({ title, words, from, to, release: { run }, expect }: Kill
   }
 }
 
-/** Chooses the statements to kill a command at. */
+/** Chooses the statements at which a command is killed. */
 function spread(statements: number): readonly number[] {
   const length = Number(cuts)
   return Array.from({ length }, (_, index) => Math.ceil(((index + 1) * statements) / length))
@@ -136,7 +135,7 @@ async function expectFailure(database: string, words: readonly string[], reason:
 }
 
 async function grow(): Promise<void> {
-  // Not a copy: Citus identifies a database by its name.
+  // Do not use a copy, because Citus identifies a database by its name.
   const url = cluster.url('plain')
   await release.run(url, ['distribute'])
   const worker = await cluster.addWorker('plain')

@@ -4,17 +4,16 @@ import { openBench } from '../bench.ts'
 import { readCount, say } from '../program.ts'
 import { median } from '../statistics.ts'
 
-// Checks that neither answers nor their times reveal who has an account: `node bench/src/drills/enumeration.ts [pairs]`, 500 by
-// default. Each request is sent for a known and an unknown address in turn. Status, headers and shape must be equal, and the
-// median of the differences in time must be below 5 ms; otherwise the exit status is 1. On a busy machine the times mean
-// little.
+// Checks that neither responses nor their times reveal who has an account: `node bench/src/drills/enumeration.ts [pairs]`, 500 by
+// default. Each request is sent alternately for a known and an unknown address. Status, headers and shape must be equal, and the
+// median time difference must be below 5 ms. Otherwise the exit status is 1. On a busy machine the times are not reliable.
 
 const GOAL_MS = 5
-/** Lets the work after an answer end, so that it does not slow the next request. */
+/** Lets work after a response end, so that it does not slow the next request. */
 const PAUSE_MS = 25
 const WARM_UP = 10
 
-/** A request about one user. `known` is the prefix of the addresses of users with an account. */
+/** A request about one user. `known` is the address prefix of users with an account. */
 interface Probe {
   readonly name: string
   readonly known: 'confirmed' | 'pending'
@@ -60,7 +59,7 @@ const auth = await bench.deploy('auth', {
 const server = await auth.serve()
 say(`${pairs} pairs of requests each; medians in milliseconds`)
 for (const probe of probes) {
-  // Each probe has its own users, so no mail was sent to any of them before.
+  // Each probe has its own users, so none of them has received a mail.
   await auth.execute(seed(probe.known, pairs + WARM_UP))
   if (!(await tryProbe(server.url, probe))) process.exitCode = 1
   await auth.execute('TRUNCATE auth.users CASCADE')
@@ -79,7 +78,7 @@ async function tryProbe(url: string, probe: Probe): Promise<boolean> {
       await delay(PAUSE_MS)
     }
   }
-  // Differences within a round: a short disturbance of the machine hits both sides.
+  // Compare within a round, because a short disturbance of the machine affects both sides.
   const gap = median(times.known.map((ms, round) => ms - (times.unknown[round] ?? Number.NaN)))
   const isAlike = [...shapes.known].sort().join() === [...shapes.unknown].sort().join()
   const isFine = isAlike && Math.abs(gap) < GOAL_MS
@@ -90,7 +89,7 @@ async function tryProbe(url: string, probe: Probe): Promise<boolean> {
   return isFine
 }
 
-/** Sends a request. The shape is the whole answer without the values that differ from request to request. */
+/** Sends a request. The shape is the response without values that differ between requests. */
 async function ask(url: string, body: object): Promise<{ readonly ms: number; readonly shape: string }> {
   const startMs = performance.now()
   const response = await fetch(url, {
@@ -115,7 +114,7 @@ function blank(text: string): string {
     .replaceAll(/[a-z]+\d+@example\.com/g, 'EMAIL')
 }
 
-/** Users with an identity; pending users also have a confirmation. Nobody knows their password. */
+/** Users with an identity and an unknown password. Pending users also have a confirmation. */
 function seed(kind: Probe['known'], count: number): string {
   const confirmedAt = kind === 'confirmed' ? 'now()' : 'NULL'
   return `WITH people AS (

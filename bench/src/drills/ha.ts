@@ -11,10 +11,10 @@ import { openWorkplace, requirePrograms, type Workplace } from '../servers/workp
 import { compareReferences, countReferences, gapAfter } from './loads/acknowledgements.ts'
 import { startWriteLoad, type WriteLoad, type Writer, writers } from './loads/writers.ts'
 
-// Kills the primary of a three-node PostgreSQL again and again while all three services write: `scripts/ha-drill [--kills
-// 10]`. Patroni, etcd and HAProxy run on loopback, as a user without rights. Kills alternate between the whole machine of the
-// primary, Patroni included, and PostgreSQL alone. Prints how long each service acknowledged nothing, and what its clients
-// saw. Exit status 1 when an acknowledged write is lost, or stored twice.
+// Kills the primary of a three-node PostgreSQL repeatedly while all three services write: `scripts/ha-drill [--kills 10]`.
+// Patroni, etcd and HAProxy run on loopback, as an unprivileged user. Kills alternate between the whole machine of the primary,
+// including Patroni, and only PostgreSQL. Prints how long each service acknowledged nothing, and the results of the clients. Exit
+// status 1 if an acknowledged write is lost or stored twice.
 
 const CLIENTS = 3
 const PAUSE_MS = 20
@@ -50,13 +50,13 @@ await delay(LIFE_MS)
 await Promise.all(services.map(({ load }) => load.stop()))
 if (!(await judge())) process.exitCode = 1
 
-/** Starts an HAProxy that leads to the primary. @returns the URL of the services' database */
+/** Starts an HAProxy that connects to the primary. @returns the URL of the services' database */
 async function startBalancer(place: Workplace, { nodes, superuser }: DatabaseCluster): Promise<string> {
   const port = await freePort()
   const servers = nodes.map(({ name, postgresPort, restPort }) => ({ name, port: postgresPort, checkPort: restPort }))
   await startHaproxy(place, [{ name: 'primary', port, mode: 'tcp', check: '/primary', servers }])
   const url = (name: string) => `postgres://${superuser.name}:${superuser.password}@127.0.0.1:${port}/${name}`
-  // Until its first check, HAProxy treats the standbys as primaries, so several connections are tried.
+  // Retry, because HAProxy treats the standbys as primaries until its first check.
   await waitUntilExecuted(url('postgres'), `CREATE DATABASE ${DATABASE}`, RECOVERY_MS)
   return url(DATABASE)
 }
@@ -77,7 +77,7 @@ async function startService(writer: Writer): Promise<RunningService> {
   return { writer, load }
 }
 
-/** @returns the longest time without an acknowledgement of any service, in milliseconds */
+/** @returns the longest time in which a service acknowledged nothing, in milliseconds */
 async function killPrimary(kill: number): Promise<number> {
   const what = KILLS[kill % 2] ?? 'machine'
   const primary = await cluster.waitUntilComplete()
@@ -94,7 +94,7 @@ async function killPrimary(kill: number): Promise<number> {
   return Math.max(...each.map(({ silence }) => silence))
 }
 
-/** Resolves once a write is acknowledged that began after the kill. */
+/** Resolves when a write that began after the kill is acknowledged. */
 async function waitUntilAcknowledged({ times }: WriteLoad, killedAt: number): Promise<void> {
   const deadline = killedAt + RECOVERY_MS
   const before = times.length
@@ -104,7 +104,7 @@ async function waitUntilAcknowledged({ times }: WriteLoad, killedAt: number): Pr
   }
 }
 
-/** Compares the acknowledged writes with the stored rows. @returns whether no write is lost or doubled */
+/** Compares acknowledged writes with stored rows. @returns whether no write is lost or doubled */
 async function judge(): Promise<boolean> {
   let isWell = true
   for (const { writer, load } of services) {

@@ -18,10 +18,10 @@ import {
 } from './hostile-connections/target.ts'
 import { authTarget, inventoryTarget, paymentsTarget } from './hostile-connections/targets.ts'
 
-// Checks that hostile clients take nothing from honest clients: 500 connections that never read, read or write slowly, send
-// ahead, stay half open or ask for large answers, for two minutes beside 100 honest requests a second. Honest requests must
-// have a p99 below 250 ms and no failure, and the memory of the service must stay less than 50 MiB above its value after a
-// minute of the honest load alone. Exit status 1 when one of these is not so.
+// Checks that hostile clients do not affect honest clients. For two minutes, 500 hostile connections never read, read or write
+// slowly, send ahead, stay half open or request large responses, while honest clients send 100 requests a second. Honest requests
+// must have a p99 below 250 ms and no failure. The memory of the service must stay less than 50 MiB above its value after a
+// minute with only the honest load. Otherwise the exit status is 1.
 
 const CONNECTIONS = 500
 const PER_SECOND = 100
@@ -29,7 +29,7 @@ const HONEST_SECONDS = 60
 const P99_MS_MAX = 250
 const GROWTH_MIB_MAX = 50
 const SAMPLE_MS = 100
-/** How much of a body is sent byte by byte, one a second. The load ends before the body does. */
+/** The part of a body that is sent slowly, one byte a second. The load ends before the body. */
 const KEPT_BACK_BYTES = 1_000
 
 const targets = [authTarget, paymentsTarget, inventoryTarget]

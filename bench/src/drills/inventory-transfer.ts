@@ -9,10 +9,9 @@ import { type BenchService, openBench } from '../bench.ts'
 import { readCount, report, say } from '../program.ts'
 import type { Server } from '../servers/server.ts'
 
-// Moves products from one database to another and back, and kills the service in the middle: `node
-// bench/src/drills/inventory-transfer.ts [products] [kills]`, 100,000 and 20 by default. The products must arrive as they were sent,
-// under 200 MiB of memory. After a kill, the batches that were stored must be there, whole and in order. Exit status 1 when
-// one of these is not so.
+// Moves products from one database to another and back, and kills the service during imports: `node
+// bench/src/drills/inventory-transfer.ts [products] [kills]`, 100,000 and 20 by default. The products must arrive unchanged, with
+// less than 200 MiB of memory. After a kill, the stored batches must be complete and in order. Otherwise the exit status is 1.
 
 const BATCH_ROWS = 500
 const RESIDENT_MIB_MAX = 200
@@ -39,8 +38,8 @@ await killImports(await open('transfer_killed'))
 report(problems, 'the products arrived as they were sent')
 
 /**
- * Imports the file into the first database, exports it as CSV and as NDJSON, and imports those into the other databases.
- * @returns a digest of all
+ * Imports the file into the first database, exports it as CSV and as NDJSON, and imports these files into the other databases.
+ * @returns a digest of all databases
  */
 async function runRoundTrip(source: BenchService, targets: readonly BenchService[]): Promise<string> {
   const server = await source.start()
@@ -64,7 +63,7 @@ async function runRoundTrip(source: BenchService, targets: readonly BenchService
   return digestOfSource
 }
 
-/** Kills an import in the middle and continues it with `skip`, several times. */
+/** Kills imports in the middle, and continues each with `skip`. */
 async function killImports(target: BenchService): Promise<void> {
   for (let kill = 1; kill <= kills; kill += 1) {
     const server = await target.start()
@@ -78,7 +77,7 @@ async function killImports(target: BenchService): Promise<void> {
     if (stored % BATCH_ROWS !== 0 && stored !== products)
       problems.push(`kill ${kill} left a part of a batch: ${stored} products`)
     if (!isPrefix) problems.push(`kill ${kill} left a hole in the order of the file`)
-    // Starts the import again from the beginning, before everything is stored.
+    // If everything is stored, start again from the beginning.
     if (stored === products) await target.execute('TRUNCATE inventory.products CASCADE')
   }
   const server = await target.start()
@@ -88,7 +87,7 @@ async function killImports(target: BenchService): Promise<void> {
     problems.push('the products of the continued import are not those that were sent')
 }
 
-/** Runs a step, and prints its time and the memory of the server. */
+/** Runs a step, and prints its time and the server's memory. */
 async function measure(name: string, server: Server, run: () => Promise<unknown>): Promise<void> {
   let most = 0
   const sampler = setInterval(() => {
@@ -123,8 +122,8 @@ async function digest({ execute }: BenchService): Promise<string> {
 }
 
 /**
- * SKUs are numbers in the order of the file, so the stored ones must be its beginning. One statement counts them, because
- * PostgreSQL may still finish the work of the killed process.
+ * SKUs are numbers in the order of the file, so the stored ones must be a prefix. Use one statement, because PostgreSQL may still
+ * finish work of the killed process.
  */
 async function readStored({ execute }: BenchService): Promise<{ readonly stored: number; readonly isPrefix: boolean }> {
   const [row] = await execute('SELECT count(*)::int AS stored, max(sku) AS last FROM inventory.products')
@@ -140,7 +139,7 @@ function* randomProducts(count: number): Generator<string> {
   for (let n = 0; n < count; n += 1) yield `{"sku":"${skuOf(n)}","attributes":${randomJson(0)}}\n`
 }
 
-/** JSON as text, with numbers that JavaScript cannot hold. The outermost value is an object. */
+/** Random JSON text with an object at the top and with numbers that JavaScript cannot represent. */
 function randomJson(depth: number): string {
   const kind = depth === 0 ? 5 : Math.floor(Math.random() * (depth > 3 ? 4 : 6))
   if (kind === 0) return pick(['true', 'false', 'null'])

@@ -6,16 +6,16 @@ import { PASSWORD } from '../fixtures.ts'
 import { readCount, report, say } from '../program.ts'
 import type { Server } from '../servers/server.ts'
 
-// Changes the signing key of two processes of auth under load: `node bench/src/drills/key-rotation.ts [requests a second]`, 200 by
-// default. Neither process may refuse a valid token meanwhile, and both must refuse a token of the old key once the key's
-// window is over, even if the token's own expiry is later. Exit status 1 when one of these is not so.
+// Rotates the signing key of two auth processes under load: `node bench/src/drills/key-rotation.ts [requests a second]`, 200 by
+// default. Neither process may refuse a valid token during the rotation. After the window of the old key, both must refuse its
+// tokens, even if a token itself expires later. Otherwise the exit status is 1.
 
 const USERS = 20
 const TOKEN_SECONDS = 10
 const CALM_MS = 5_000
 /** Processes read the keys every 5 s. */
 const KNOWN_AFTER_MS = 6_000
-/** A token that is about to expire may expire before it arrives, so it is not sent. */
+/** A token is not sent if it may expire before it arrives. */
 const MARGIN_MS = 1_000
 const OLD_KEY = 'old'
 const NEW_KEY = 'new'
@@ -27,7 +27,7 @@ interface Session {
   readonly refreshToken: string
   readonly userId: string
   readonly kid: string
-  /** Epoch milliseconds. */
+  /** Milliseconds since 1970. */
   readonly expiresAt: number
 }
 
@@ -41,7 +41,7 @@ const Header = z.object({ kid: z.string() })
 
 interface Load {
   readonly users: Session[]
-  /** Users whose tokens are being exchanged. */
+  /** Users with a token exchange in progress. */
   readonly refreshing: Set<number>
   isOver: boolean
   requests: number
@@ -97,7 +97,7 @@ report(
   'no valid token was refused; the old key was refused after its window',
 )
 
-/** Sends requests at a fixed rate, for each user and to each process in turn, without waiting for answers. */
+/** Sends requests at a fixed rate, alternating users and processes, without waiting for responses. */
 async function run(): Promise<void> {
   const pending = new Set<Promise<void>>()
   const startMs = performance.now()
@@ -126,7 +126,7 @@ async function askOne(count: number): Promise<void> {
   if (status !== 200) load.refused.push(`GET /user with ${session.kid}: ${status} ${body}`)
 }
 
-/** Alternates between the processes, so that a token is verified by a process that has not signed it. */
+/** Alternates processes, so that tokens are verified by a process that did not sign them. */
 function serverOf(count: number): Server {
   const server = servers[Math.floor(count / USERS + count) % servers.length]
   if (!server) throw new Error('no server')
@@ -172,7 +172,7 @@ async function send(url: string, payload: object) {
   return { status: response.status, body: await response.text() }
 }
 
-/** A token of the old key that expires after the end of the key's window. */
+/** Signs a token with the old key that expires after the key's window. */
 function signLongLived(userId: string): string {
   const exp = Math.floor(Date.now() / 1_000) + 3_600
   const claims = { sub: userId, aud: 'authenticated', role: 'authenticated', exp }
@@ -181,7 +181,7 @@ function signLongLived(userId: string): string {
   return `${data}.${sign('sha256', Buffer.from(data), { key, dsaEncoding: 'ieee-p1363' }).toString('base64url')}`
 }
 
-/** The time from which processes must refuse the old key, in epoch milliseconds. */
+/** The time from which processes must refuse the old key, in milliseconds since 1970. */
 async function readEnd(): Promise<number> {
   const [row] = await auth.execute(`SELECT retire_at FROM auth.signing_keys WHERE kid = '${OLD_KEY}'`)
   return z.object({ retire_at: z.date() }).parse(row).retire_at.getTime()

@@ -5,9 +5,9 @@ import { readCount, report, say } from '../program.ts'
 import { countReferences, listMiscounted } from './loads/acknowledgements.ts'
 import { askUntilAnswered, crashRepeatedly } from './loads/crash-loop.ts'
 
-// Kills payments and PostgreSQL again and again while clients capture and refund: `node bench/src/drills/ledger-crash.ts
-// [kills]`, 50 by default. Each request has an Idempotency-Key and is sent until it is answered. Exit status 1 when an answered
-// operation is not stored exactly once, when a refused one is stored, or when `payments ledger verify` finds anything.
+// Kills payments and PostgreSQL repeatedly while clients capture and refund: `node bench/src/drills/ledger-crash.ts [kills]`, 50
+// by default. Each request has an Idempotency-Key and is sent until it gets a response. Exit status 1 if a completed operation is
+// not stored exactly once, if a refused one is stored, or if `payments ledger verify` finds a problem.
 
 const MERCHANTS = 5
 const TRANSACTIONS_EACH = 8

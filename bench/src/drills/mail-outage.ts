@@ -18,9 +18,9 @@ interface Phase {
 type Arrivals = Map<string, number>
 
 const AROUND_SECONDS = 15
-/** How much the median time of a request may grow while no mail can be sent. */
+/** The maximum growth of the median request time while no mail can be sent. */
 const SLOWER_MS = 300
-/** After a long outage, attempts are up to half an hour apart; after an outage of a minute they are much closer. */
+/** After a long outage, attempts are up to half an hour apart. After an outage of a minute, they are much closer. */
 const PATIENCE_SECONDS = 600
 
 const command = new Command('node bench/src/drills/mail-outage.ts')
@@ -114,7 +114,7 @@ async function waitForAll(accepted: readonly string[], arrivals: Arrivals): Prom
   return missing()
 }
 
-/** @throws Error when a request was slowed, or a mail was lost or sent twice */
+/** @throws Error if a request was slowed, or a mail was lost or sent twice */
 function report(
   phases: readonly Phase[],
   {

@@ -4,9 +4,9 @@ import { post } from '../fixtures.ts'
 import { readCount, report, say } from '../program.ts'
 import { send } from './loads/send.ts'
 
-// Lets 1,000 customers ask two replicas of inventory for the last unit at once, again and again: `node
-// bench/src/drills/oversell.ts [rounds]`, 100 by default. In each round, 200 clients also want the same new SKU. Exit status 1
-// unless exactly one of them succeeds each time, no level is below zero, and `inventory doctor` proves every level.
+// Lets 1,000 customers request the last unit from two replicas of inventory at the same time, repeatedly: `node
+// bench/src/drills/oversell.ts [rounds]`, 100 by default. In each round, 200 clients also create the same SKU. Exit status 1
+// unless exactly one of them succeeds each time, no level is below zero, and `inventory doctor` confirms every level.
 
 const CUSTOMERS = 1_000
 const CLIENTS_OF_A_SKU = 200
@@ -36,7 +36,7 @@ function raceForSku(round: number): Promise<void> {
   return race(`sku ${body.sku}`, CLIENTS_OF_A_SKU, () => ({ path: '/products', body }))
 }
 
-/** Half of the customers reserve the unit, the other half ship it. */
+/** Half of the customers reserve the unit, and the other half ship it. */
 async function raceForLastUnit(round: number): Promise<void> {
   const { data } = Created.parse(await post(`${urls[0]}/products`, { sku: `LAST-${round}`, attributes: '{}' }))
   const unit = { productId: data.id, locationId: MAIN, quantity: 1 }
@@ -46,7 +46,7 @@ async function raceForLastUnit(round: number): Promise<void> {
   await race(`last unit of product ${data.id}`, CUSTOMERS, buy)
 }
 
-/** Sends all requests at once, to the replicas in turn. Exactly one may succeed. */
+/** Sends all requests concurrently to alternating replicas. Exactly one may succeed. */
 async function race(
   name: string,
   clients: number,

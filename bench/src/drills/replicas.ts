@@ -19,11 +19,11 @@ import {
   writers,
 } from './loads/writers.ts'
 
-// Runs two replicas of each service behind HAProxy, as the profile `replicas` of Compose does: `scripts/replicas [--restarts
-// 20] [--signals 50] [--rate 200] [service…]`. Restarts one after the other, again and again, under that many requests a
-// second; then ends one or the other by SIGTERM while 32 clients send requests without a pause. No request may fail, and no
-// acknowledged write may be missing or stored twice. Finally asks both replicas in turn until their common limit is reached.
-// Exit status 1 when one of these is not so. It needs an idle machine: one that cannot keep up with the rate fails too.
+// Runs two replicas of each service behind HAProxy, like the profile `replicas` of Compose: `scripts/replicas [--restarts 20]
+// [--signals 50] [--rate 200] [service…]`. First restarts the replicas in turn under that many requests per second. Then ends
+// replicas by SIGTERM while 32 clients send requests without a pause. No request may fail, and no acknowledged write may be lost
+// or stored twice. Finally sends requests to both replicas in turn until their common limit is reached. The exit status is 1 if
+// any check fails. Use an idle machine, because a machine that cannot keep up with the rate fails too.
 
 const CLIENTS = 32
 const START_MS = 10_000

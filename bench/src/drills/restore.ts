@@ -14,11 +14,11 @@ import {
   writeUntil,
 } from './restore/business.ts'
 
-// Loses the database of all three services and restores it from a dump into an empty server: `scripts/restore-drill [rows]`,
-// 20,000 users, transactions and products by default. Clients go on writing while the dump is taken. Afterwards every table
-// must have the rows that it had when the dump was taken. The objects must equal the objects of the migrations, and ledger and
-// stock must add up. The services must accept the tokens and keys that clients got before the loss. The exit status is 1 when a
-// check fails. The drill needs a PostgreSQL with its client programs; PG_BIN names their folder if it is not found.
+// Loses the database of all three services and restores it from a dump into an empty server: `scripts/restore-drill [rows]`, by
+// default with 20,000 users, transactions and products. Clients keep writing during the dump. Afterwards, every table must have
+// the rows of the time of the dump. The objects must equal those of the migrations, and ledger and stock must be consistent. The
+// services must accept tokens and keys from before the loss. The exit status is 1 if a check fails. The drill needs a PostgreSQL
+// with its client programs. PG_BIN gives their folder if it is not found.
 
 const DATABASE = 'trestle'
 const JOBS = '2'
@@ -53,7 +53,7 @@ try {
   const emptyMs = performance.now()
   await time('restored', () => restore(programs, found))
   const restoreMs = performance.now() - emptyMs
-  // Compared before a service changes the tables.
+  // Compare before a service changes the tables.
   await time('compared', () => compareRows(found, prints))
   const after = await open(folder, found.url(DATABASE))
   started.defer(after.stop)
@@ -67,7 +67,7 @@ try {
   rmSync(folder, { recursive: true, force: true })
 }
 
-/** Dumps roles and database as the runbook does, and returns the fingerprints of the tables in the dump. */
+/** Dumps roles and database like the runbook, and returns the fingerprints of the dumped tables. */
 async function dump({ run }: Programs, cluster: Cluster): Promise<Fingerprints> {
   const snapshot = await openSnapshot(cluster.url(DATABASE))
   const target = cluster.url(DATABASE)
@@ -79,14 +79,14 @@ async function dump({ run }: Programs, cluster: Cluster): Promise<Fingerprints> 
 }
 
 async function restore({ run }: Programs, cluster: Cluster): Promise<void> {
-  // The role of the restoring user exists already: psql reports it and continues.
+  // The role of the restoring user already exists. psql reports this and continues.
   await run('psql', ['--quiet', `--file=${rolesFile}`, '--dbname', cluster.url('postgres')])
   await run('createdb', ['--maintenance-db', cluster.url('postgres'), DATABASE])
   await run('pg_restore', ['--exit-on-error', `--jobs=${JOBS}`, '--dbname', cluster.url(DATABASE), dumpFile])
   await run('vacuumdb', ['--quiet', '--analyze-only', '--dbname', cluster.url(DATABASE)])
 }
 
-/** @throws Error when a table differs from the dump */
+/** @throws Error if a table differs from the dump */
 async function compareRows(cluster: Cluster, prints: Fingerprints): Promise<void> {
   const snapshot = await openSnapshot(cluster.url(DATABASE))
   const differences = compareFingerprints(prints, await snapshot.fingerprints())
@@ -96,7 +96,7 @@ async function compareRows(cluster: Cluster, prints: Fingerprints): Promise<void
   say(`${prints.size} tables hold the rows that they held`)
 }
 
-/** @throws Error when an object differs from the migrations, or ledger or stock are inconsistent */
+/** @throws Error if an object differs from the migrations, or ledger or stock are inconsistent */
 async function prove({ deployments }: Business): Promise<void> {
   for (const [name, deployment] of Object.entries(deployments)) {
     await deployment.runCommand('migrate', 'drift')
@@ -108,12 +108,12 @@ async function prove({ deployments }: Business): Promise<void> {
   say('inventory: every level is the sum of its movements')
 }
 
-/** By table, the number of rows and the sum of their hashes, which does not depend on their order. */
+/** For each table, the number of rows and the sum of their hashes, which does not depend on the order of rows. */
 type Fingerprints = ReadonlyMap<string, string>
 
-/** A snapshot of a database that stays visible while clients write. */
+/** A snapshot of a database that stays available while clients write. */
 interface Snapshot {
-  /** For `pg_dump --snapshot`. */
+  /** The id for `pg_dump --snapshot`. */
   readonly id: string
   readonly fingerprints: () => Promise<Fingerprints>
   close(): Promise<void>
@@ -127,7 +127,7 @@ async function openSnapshot(url: string): Promise<Snapshot> {
   return { id: rows[0]?.id ?? '', fingerprints: () => readFingerprints(client), close: () => client.end() }
 }
 
-/** Every table outside of PostgreSQL's own schemas. */
+/** Returns the fingerprints of all tables outside PostgreSQL's own schemas. */
 async function readFingerprints(client: pg.Client): Promise<Fingerprints> {
   await client.query("SET LOCAL TimeZone = 'UTC'")
   const { rows: tables } = await client.query<{ name: string }>(`

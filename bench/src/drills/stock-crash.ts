@@ -5,9 +5,9 @@ import { readCount, report, say } from '../program.ts'
 import { countReferences, listMiscounted } from './loads/acknowledgements.ts'
 import { askUntilAnswered, crashRepeatedly } from './loads/crash-loop.ts'
 
-// Kills inventory and PostgreSQL again and again while stock is moved: `node bench/src/drills/stock-crash.ts [kills]`, 20 by
-// default. Each request has an Idempotency-Key and is sent until it is answered. Exit status 1 when a request that succeeded is
-// not in the ledger with all of its lines exactly once, when a refused one is there, or when `inventory doctor` finds anything.
+// Kills inventory and PostgreSQL repeatedly while stock moves: `node bench/src/drills/stock-crash.ts [kills]`, 20 by default.
+// Each request has an Idempotency-Key and is sent until it is answered. The exit status is 1 if a successful request is not in
+// the ledger exactly once with all its lines, if a refused request is there, or if `inventory doctor` finds a problem.
 
 const PRODUCTS = 20
 const CLIENTS = 16
@@ -20,7 +20,7 @@ const kills = readCount('kills', 20)
 await using bench = await openBench({ isOwn: true })
 const inventory = await bench.deploy('inventory')
 await inventory.runCommand('seed', '--products', String(PRODUCTS), '--stock', String(STOCK))
-/** The expected number of rows of the ledger by reference. */
+/** The expected number of ledger rows by reference. */
 const answered = new Map<string, number>()
 let sent = 0
 const { defects } = await crashRepeatedly({
@@ -36,7 +36,7 @@ const { defects } = await crashRepeatedly({
       const reference = `request-${++sent}`
       const { path, body, rows } = createRequest(shop.data.id, reference)
       const request = { method: 'POST' as const, path, headers: { 'idempotency-key': reference }, body }
-      // A refusal for lack of stock is an answer too.
+      // A refusal because of insufficient stock is an answer too.
       const { status } = await askUntilAnswered(
         load,
         request,
@@ -59,9 +59,7 @@ report(
   'nothing acknowledged is missing, nothing is doubled or half done, every level is the sum of its movements',
 )
 
-/**
- * A movement with several lines of several kinds, or a reservation. `rows` is the number of rows that it adds to the ledger.
- */
+/** Returns a movement with several lines, or a reservation. `rows` is the number of ledger rows that it adds. */
 function createRequest(shop: number, reference: string) {
   const some = (most: number) => 1 + Math.floor(Math.random() * most)
   if (Math.random() < 0.3) {

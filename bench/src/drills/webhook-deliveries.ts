@@ -6,10 +6,10 @@ import { openBench } from '../bench.ts'
 import { createApp, listen, merchantBody, request } from '../fixtures.ts'
 import { readCount, report, say, secondsSince } from '../program.ts'
 
-// Lets payments send events to a sink that refuses 30 of 100 deliveries: `node bench/src/drills/webhook-deliveries.ts [events]`,
-// 2,000 by default. The service is killed three times meanwhile. Afterwards the sink must have accepted each event, with the
-// same bytes and a good signature each time, and nothing else. Retries that are a minute or more apart are made due at once.
-// Exit status 1 when one of these is not so.
+// Makes payments send events to a server that refuses 30 of 100 deliveries: `node bench/src/drills/webhook-deliveries.ts
+// [events]`, 2,000 by default. The service is killed three times meanwhile. Afterwards, the server must have accepted each event
+// and nothing else, each time with the same bytes and a valid signature. Retries that are a minute or more apart are made due
+// immediately. The exit status is 1 if any check fails.
 
 const MERCHANTS = 10
 const REFUSED_SHARE = 0.3
@@ -87,7 +87,7 @@ async function createMerchant(): Promise<Merchant> {
   return { id, secret: webhook?.secret ?? '' }
 }
 
-/** Accepts events, or answers 500 at random. */
+/** Starts a server that accepts events or randomly answers 500. */
 function startSink() {
   return listen(async (incoming, response) => {
     const body = Buffer.concat(await incoming.toArray()).toString()
@@ -118,7 +118,7 @@ function countTaken(): number {
   return [...seen.values()].filter(({ taken }) => taken > 0).length
 }
 
-/** Makes retries due until every event is accepted. @returns the ids of the written events */
+/** Makes retries due until every event is accepted. @returns the ids of the stored events */
 async function waitForAll(): Promise<readonly string[]> {
   const ids = Ids.parse(await payments.execute('SELECT id FROM payments.events')).map(({ id }) => id)
   while (countTaken() < ids.length && performance.now() - startMs < PATIENCE_MS) {

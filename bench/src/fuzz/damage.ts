@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { hostileName, hostileText, hostileValue } from './hostile.ts'
 import { type Plan, type PlannedBody, replaceAt } from './plan.ts'
 
-/** Makes a valid request slightly wrong. */
+/** Makes a valid request slightly invalid. */
 export type Damage = (plan: Plan) => Plan
 
 const TYPES = [
@@ -36,7 +36,7 @@ const CREDENTIALS = [
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS', 'TRACE', 'PROPFIND', 'QUERY']
 const ENDINGS = ['/', '//', '%2f', '%00', '/..', '?', '#x', ';a=b', '.json', '/%2e%2e/', '%']
 
-/** Bytes that are not what their headers say. */
+/** Changes of the bytes that make the headers wrong. */
 const SPOILS: readonly ((bytes: Buffer) => Buffer)[] = [
   (bytes) => bytes.subarray(0, bytes.length >> 1),
   (bytes) => Buffer.concat([bytes, bytes]),
@@ -109,7 +109,7 @@ const HEADER_VALUES = [
     'Fri, 31 Feb 2026 00:00:00 GMT',
   ],
 ]
-/** Headers that say how the body is framed. A client that changes them must frame it so. Raw connections try that. */
+/** Headers about the framing of the body are not changed, because the client frames it. Raw connections test them. */
 const FRAMING = /^(transfer-encoding|expect|upgrade|connection)$/
 
 /** Damage to a request: mostly to its body, otherwise to its target, headers or bytes. */
@@ -206,7 +206,7 @@ function withHeader([name, value]: readonly [string, string]): Damage {
   return (plan) => (FRAMING.test(name) ? plan : { ...plan, headers: [...plan.headers, [name, value]] })
 }
 
-/** Sets own members, even `__proto__`. Returns other values than objects unchanged. */
+/** Sets an own member, even `__proto__`. Returns values other than objects unchanged. */
 function withMember(value: unknown, name: string, member: unknown): unknown {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
   return Object.fromEntries([...Object.entries(value), [name, member]])

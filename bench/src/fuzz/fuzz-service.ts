@@ -8,11 +8,11 @@ import { type Rig, type RigOptions, type Session, startRig } from './rig.ts'
 import { sourcesOf, type Target } from './target.ts'
 import type { Finding, WireRequest } from './wire.ts'
 
-/** The place where the service runs, and how much it is sent. */
+/** Where the service runs, and the number of requests. */
 export interface FuzzOptions extends RigOptions {
   readonly seed: number
   readonly requests: number
-  /** Ends the run early. The result has the findings so far. */
+  /** Ends the run early. The result contains the findings so far. */
   readonly stop: AbortSignal
 }
 
@@ -20,18 +20,18 @@ export interface FuzzResult {
   readonly url: string
   readonly sent: number
   readonly findings: readonly Finding[]
-  /** MiB before and after; undefined where the system does not say. */
+  /** MiB before and after. `undefined` if the system does not report memory. */
   readonly memory: readonly [before: number | undefined, after: number | undefined]
   readonly counts: Session['counts']
-  /** Operations that document a success and had none. */
+  /** Operations that document a success but had none. */
   readonly unreached: readonly string[]
 }
 
 const WAVE = 8
 const REFRESH_EVERY = 256
-/** The number of requests before the first measurement of memory. They load code, and fill pools and caches. */
+/** The number of requests before memory is first measured. They load code and fill pools and caches. */
 const WARM_UP = 4_000
-/** How much memory may grow, in MiB. */
+/** The largest allowed growth of memory, in MiB. */
 const GROWTH_MIB_MAX = 50
 
 export async function fuzzService(target: Target, options: FuzzOptions): Promise<FuzzResult> {
@@ -64,7 +64,7 @@ export async function fuzzService(target: Target, options: FuzzOptions): Promise
   }
 }
 
-/** Secrets by their pool and number. */
+/** Returns secrets with the name of their pool and a number. */
 function tokensOf({ tokens }: Target, { memory }: Rig): readonly (readonly [name: string, value: string])[] {
   return tokens.flatMap((pool) => memory.all(pool).map((value, at) => [`${pool} ${at}`, String(value)] as const))
 }
@@ -79,7 +79,7 @@ async function run(rig: Rig, plan: Iterator<Plan>, { requests, stop }: FuzzOptio
   }
 }
 
-/** A failed preparation is a finding too. The requests continue with the objects that exist. */
+/** A failed preparation is a finding too. The run continues with the existing objects. */
 async function refresh({ ready, session }: Rig): Promise<void> {
   try {
     await ready.refresh()
@@ -134,7 +134,7 @@ function inBytes({ name, bytes }: RawRequest, problem: string) {
   }
 }
 
-/** Repeats the request in smaller and smaller forms, against the current state of the service. */
+/** Repeats the request in smaller and smaller forms, with the present state of the service. */
 async function findSmallest({ sender, judge }: Rig, finding: Finding): Promise<Finding> {
   if (finding.request === NO_REQUEST) return finding
   const request = await shrink(finding.request, async (wire) => {
@@ -147,7 +147,7 @@ async function findSmallest({ sender, judge }: Rig, finding: Finding): Promise<F
   return { ...finding, request }
 }
 
-/** An operation that documents no success cannot have one. */
+/** Operations that document no success are excluded. */
 export function findUnreached(
   operations: readonly Pick<Operation, 'name' | 'answers'>[],
   counts: Session['counts'],
@@ -185,7 +185,7 @@ export async function shrink(
   return smallest
 }
 
-/** The request without one of its headers, parameters or members, or without its body. */
+/** Returns the request without one header, parameter or member, or without its body. */
 function smallerRequests(request: WireRequest): readonly WireRequest[] {
   const [path = '', query] = request.target.split('?')
   const pairs = query?.split('&') ?? []
@@ -209,7 +209,7 @@ function toTarget(path: string, pairs: readonly string[]): string {
   return pairs.length === 0 ? path : `${path}?${pairs.join('&')}`
 }
 
-/** Undefined if the body is not JSON. Then it can only be left out as a whole. */
+/** Returns `undefined` if the body is not JSON. It can then only be omitted as a whole. */
 function parse(body: Buffer | undefined): unknown {
   try {
     return JSON.parse(body?.toString() ?? '')

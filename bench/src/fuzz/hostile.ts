@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 
-/** A JSON number that JavaScript cannot hold, written unchanged. */
+/** A JSON number that JavaScript cannot represent, written unchanged. */
 export interface Literal {
   readonly literal: string
 }
@@ -9,7 +9,7 @@ export function isLiteral(value: unknown): value is Literal {
   return typeof value === 'object' && value !== null && Object.keys(value).join() === 'literal'
 }
 
-/** Texts that have broken other servers. None may look like an internal name of ours, because answers may repeat it. */
+/** Texts that have broken other servers. None may look like an internal name of Trestle, because answers may repeat it. */
 const TEXTS = [
   ...[
     '',
@@ -120,7 +120,7 @@ const TEXTS = [
   ],
 ]
 const NUMBERS = [0, -0, -1, 1, 1.5, 1e-7, 2 ** 31, 2 ** 32, 2 ** 53, -(2 ** 53), 2 ** 63, 1e21, 1e300, 999_999_999_999]
-/** None contains the digits of a test card, because a repeated value must not look like a leak. */
+/** None contains the digits of a test card, because a repeated value must not look like a leaked card. */
 const LITERALS = ['1e400', '-1e400', '123456789012345678901234567890', '0.3000000000000000000001', '1E+2', '-0.0']
 
 const NAMES = [
@@ -140,10 +140,10 @@ const NAMES = [
   'length',
 ]
 
-/** A name of a member or parameter that may harm a server, or a random one. */
+/** A name of a member or parameter that is dangerous for servers, or a random name. */
 export const hostileName = fc.oneof({ weight: 4, arbitrary: fc.constantFrom(...NAMES) }, fc.string({ maxLength: 20 }))
 
-/** A text that may harm a server, or a random one. */
+/** Text that is dangerous for servers, or random text. */
 export const hostileText = fc.oneof(
   { weight: 4, arbitrary: fc.constantFrom(...TEXTS) },
   fc.string({ unit: 'binary', maxLength: 40 }),
@@ -173,7 +173,7 @@ export const hostileValue: fc.Arbitrary<unknown> = fc.oneof(
   },
   fc.constantFrom(19, 31, 63, 64, 65, 200, 1_000).map(nested),
   fc.constantFrom(101, 1_001, 10_000).map((length) => Array.from({ length }, () => 0)),
-  // A number in the place of a length. Code that compares lengths must check the type first.
+  // An object instead of a length. Code that compares lengths must check the type first.
   fc.constantFrom('length', 'size').map((name) => ({ [name]: { toString: 0, valueOf: 0 } })),
 )
 

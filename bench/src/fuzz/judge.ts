@@ -6,17 +6,17 @@ import type { Answer, WireRequest } from './wire.ts'
 
 interface JudgeOptions {
   readonly document: ApiDocument
-  /** The operation whose errors have the form of errors beside any route. */
+  /** An operation with the error format of requests that match no route. */
   readonly errorsOf: string
-  /** Paths that the document does not name on purpose: pages and documents. */
+  /** Paths that the document omits intentionally: pages and documents. */
   readonly pages: RegExp
-  /** Maps the sent path to the path of the document. */
+  /** Maps the requested path to the path in the document. */
   readonly normalPath: (path: string) => string
-  /** Secrets that no answer may contain, by name. */
+  /** Returns secrets by name. No answer may contain them. */
   readonly secrets: () => ReadonlyMap<string, string>
 }
 
-/** Names the faults of an answer. Empty if the answer is as documented. */
+/** Returns the faults of an answer. Empty if the answer is as documented. */
 export type Judge = (request: JudgedRequest, answer: Answer) => readonly string[]
 
 type JudgedRequest = Pick<WireRequest, 'method' | 'target' | 'headers'>
@@ -27,10 +27,10 @@ const PAGE_TYPE = 'text/html'
 const LINES_TYPE = 'application/x-ndjson'
 /** A longer URL is refused before any route. */
 const URL_MAX = 8_192
-/** The statuses at a path or with a method that is not documented. */
+/** The allowed statuses of undocumented paths and methods. */
 const BESIDE_ROUTES = /^(204|400|401|404|405|413|414|415|429|431|501)$/
 
-/** A request that cannot be read gets these before its route. Documents name them only where a route refuses input too. */
+/** Statuses of an unreadable request, before its route. Documents state them only for routes that also refuse input. */
 const BEFORE_ROUTES = /^(400|413|414|415|431|501)$/
 
 export function createJudge({ document, errorsOf, pages, normalPath, secrets }: JudgeOptions): Judge {
@@ -40,9 +40,9 @@ export function createJudge({ document, errorsOf, pages, normalPath, secrets }: 
     if (!BESIDE_ROUTES.test(String(answer.status))) return [`answers ${answer.status} at an unknown path or method`]
     if (answer.status === 204) return method === 'OPTIONS' ? [] : ['answers 204 at an unknown path or method']
     if (method === 'HEAD') return []
-    // If the operation does not document a status, its body has the form of a documented one.
+    // If the operation does not document a status, its body must have the format of a documented one.
     const status = (errors && (documented(errors, answer.status) ?? documented(errors, 401))) ?? ''
-    // A browser at a path that does not exist gets a page.
+    // A browser gets a page if the path does not exist.
     const types = answer.status === 404 && asksForPage(headers) ? [JSON_TYPE, PAGE_TYPE] : [JSON_TYPE]
     return judgeBody(answer, types, (body, type) => validate({ operation: errorsOf, status, type }, body))
   }
@@ -88,7 +88,7 @@ function asksForPage(headers: JudgedRequest['headers']): boolean {
   return headers.some(([name, value]) => name === 'accept' && value.includes(PAGE_TYPE))
 }
 
-/** The documented status or range that covers a status. */
+/** Returns the documented status or range that covers a status. */
 function documented({ answers }: Operation, status: number): string | undefined {
   return [String(status), `${String(status)[0]}XX`, 'default'].find((each) => answers[each])
 }
@@ -96,14 +96,14 @@ function documented({ answers }: Operation, status: number): string | undefined 
 function judgeHead({ status, headers }: Answer): readonly string[] {
   const isLater = status === 429 || status === 503
   return [
-    // An unknown method gets 501 (RFC 9110).
+    // The status of an unknown method is 501 (RFC 9110).
     ...(status >= 500 && status !== 501 && status !== 503 ? [`answers ${status}`] : []),
     ...(isLater && !/^[1-9]\d*$/.test(headers.get('retry-after') ?? '')
       ? [`answers ${status} without Retry-After`]
       : []),
     ...(status === 405 && !headers.has('allow') ? ['answers 405 without Allow'] : []),
     ...(headers.has('x-request-id') ? [] : ['answers without X-Request-Id']),
-    // A hostile text that ends a line and begins a header would set this header.
+    // A hostile text would set this header if it could end a line and begin a header.
     ...(headers.has('x-injected') ? ['has a header that a request has injected'] : []),
   ]
 }
@@ -155,14 +155,12 @@ function createValidator({ whole }: ApiDocument): (place: Place, body: unknown) 
 }
 
 /**
- * Texts that no answer may contain, because they reveal the implementation or the machine. A schema's texts are for clients.
- * A short name counts only at the beginning of a word, because tokens and challenges contain every sequence of a few letters
- * sooner or later.
+ * Texts that no answer may contain, because they reveal the implementation or the machine. Texts of a schema are for clients.
+ * Short names must be at the beginning of a word, because tokens and challenges can contain any short sequence of letters.
  */
 const INTERNALS: readonly (readonly [what: string, pattern: RegExp])[] = [
   ['a stack trace', /\bat [^\n"]{1,120}\.[cm]?[jt]s:\d+/],
-  // A page may name a document of the repository. With a folder of the machine before it, the path would reveal where the
-  // service runs.
+  // A page may name a document of the repository. The folder of the machine would reveal where the service runs.
   [
     'a source file',
     /(?!(?<!\/)[\w/-]+\.md\b(?!\.))\b(services|packages|migrations|node_modules)\/[\w@./-]+|file:\/\/\/(?!etc\/passwd)/,
@@ -179,10 +177,10 @@ const INTERNALS: readonly (readonly [what: string, pattern: RegExp])[] = [
   ['a library', /ZodError|\bFST_ERR|\bkysely\b|pg-boss|\bajv\b|fastify|PostgresError|DatabaseError/],
 ]
 
-/** Error codes of an unreachable peer. Operators see them in a failed delivery (console reference: Routes of payments). */
+/** Error codes of an unreachable peer. Operators see them in failed deliveries (console reference: Routes of payments). */
 const NETWORK = ['the network', /\bE(CONN[A-Z]+|PIPE|NOTFOUND|TIMEDOUT)\b/] as const
 
-/** Names the internals that an answer reveals. @param text body and headers */
+/** Returns the internals that an answer reveals. @param text body and headers */
 export function findInternals(text: string, reader: 'client' | 'operator' = 'client'): readonly string[] {
   const internals = reader === 'operator' ? INTERNALS : [...INTERNALS, NETWORK]
   return internals.flatMap(([what, pattern]) => {
@@ -197,13 +195,14 @@ export function findSecrets(text: string, secrets: ReadonlyMap<string, string>):
 
 const Line = z.object({ level: z.string(), msg: z.string(), err: z.object({ message: z.string() }).optional() })
 const MESSAGE_MAX = 160
-/** The parts that differ between two lines of one fault: ids and numbers. */
+/** Ids and numbers, which differ between log lines of the same fault. */
 const VARYING = /\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|\d+/g
-/** The line that each request writes. Its client has seen the status. */
+/** The log line of each request. The client has seen its status. */
 const ACCESS = 'request'
 
 /**
- * Names texts that a log must not contain: secrets; and errors, which no client sees behind a redirect or in the background.
+ * Returns texts that a log must not contain: secrets, and errors that a client does not see because of a redirect or background
+ * work.
  */
 export function findLogProblems(
   log: string,
@@ -212,7 +211,7 @@ export function findLogProblems(
     caused,
   }: {
     readonly secrets: ReadonlyMap<string, string>
-    /** Errors that the fuzzer's stand-ins cause on purpose. */
+    /** Errors that the fuzzer's test servers cause on purpose. */
     readonly caused: RegExp | undefined
   },
 ): readonly string[] {
@@ -226,7 +225,7 @@ export function findLogProblems(
   return [...findSecrets(log, secrets), ...new Set(errors)]
 }
 
-/** Undefined if the line is not one of ours, such as the cut beginning of a line. */
+/** Returns `undefined` for lines of other programs and for truncated lines. */
 function parse(line: string): z.output<typeof Line> | undefined {
   try {
     return Line.safeParse(JSON.parse(line)).data

@@ -39,7 +39,7 @@ describe('createMemory', () => {
     expect(picked).toEqual(Array.from({ length: 300 }, (_, choice) => memory.pick(0, 'productId', choice)))
     expect(picked.filter((value) => value === 20).length).toBeGreaterThan(100)
     expect(new Set(picked).size).toBeGreaterThan(4)
-    // The memory is full, so the oldest values are forgotten.
+    // The memory is full, so the oldest values have been dropped.
     expect(picked).not.toContain(8)
     expect([memory.pick(1, 'productId', 1), memory.pick(1, 'sku', 1)]).toEqual([20, undefined])
   })

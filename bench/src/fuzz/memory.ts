@@ -1,14 +1,14 @@
-/** A value that later requests need: a text or number, or several that belong together, by name. */
+/** A value for later requests: text, a number, or several values that belong together, by name. */
 export type Kept = string | number | Readonly<Record<string, unknown>>
 
-/** Values of earlier answers, by the names that requests use: ids, tokens, cursors. */
+/** Values of earlier answers by the names in requests: ids, tokens, cursors. */
 export interface Memory {
-  /** Keeps the values of an answer: members by their name, and `id` by the name of its object. */
+  /** Stores the values of an answer: members by their name, and `id` by the name of its object. */
   learn(actor: number, path: string, body: unknown): void
   keep(actor: number, pool: string, value: Kept): void
   /**
-   * Chooses one of the values, mostly one of the actor's own and mostly a recent one. Equal choices return equal values.
-   * Undefined if no answer had such a value.
+   * Chooses a value, mostly a recent one of the same actor. Equal choices return equal values. Returns `undefined` if no answer
+   * had such a value.
    */
   pick(actor: number, pool: string, choice: number): Kept | undefined
   all(pool: string): readonly Kept[]
@@ -16,7 +16,7 @@ export interface Memory {
 
 const KEPT_MAX = 12
 const LENGTH_MAX = 4_096
-/** One choice in this many takes a value of another actor. */
+/** One of this many choices takes a value of another actor. */
 const STRANGER = 12
 
 export function createMemory({
@@ -24,7 +24,7 @@ export function createMemory({
   pools,
 }: {
   readonly actors: number
-  /** The names of the values to keep. Requests never need other values. */
+  /** The names of the stored values. Requests never need others. */
   readonly pools: ReadonlySet<string>
 }): Memory {
   const kept = Array.from({ length: actors }, () => new Map<string, readonly Kept[]>())
@@ -47,14 +47,14 @@ export function createMemory({
   }
 }
 
-/** Each value is twice as likely as the next one. */
+/** Each value is twice as likely as the next older one. */
 function newest(choice: number, length: number): number {
   return Math.min(Math.clz32(Math.imul(choice, 0x9e3779b1) | 1), Math.max(0, length - 1))
 }
 
-/** Every text and integer in an answer, with its name. */
+/** Returns all texts and integers in an answer with their names. */
 function namedValues(value: unknown, noun: string): readonly (readonly [pool: string, value: string | number])[] {
-  // The texts of a list have the name of the list, in the singular.
+  // The texts of a list have the name of the list in the singular.
   if (typeof value === 'string') return isKept(value) ? [[noun, value]] : []
   if (Array.isArray(value)) return value.flatMap((each) => namedValues(each, noun))
   if (typeof value !== 'object' || value === null) return []
@@ -70,7 +70,7 @@ function isKept(value: unknown): value is string | number {
   return typeof value === 'string' ? value.length <= LENGTH_MAX : Number.isSafeInteger(value)
 }
 
-/** The noun of the last named part of a path: `product` of `/products/7`. */
+/** Returns the noun of the last named part of a path: `product` for `/products/7`. */
 export function nounOf(path: string): string {
   const names = path.split('/').filter((part) => /^[a-z][a-z_-]*$/.test(part))
   return singular(toCamelCase(names.at(-1) ?? ''))

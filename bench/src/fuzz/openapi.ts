@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { z } from 'zod'
 import { ROOT } from '../program.ts'
 
-/** The members of a JSON Schema that requests are generated from. */
+/** The members of a JSON Schema from which requests are generated. */
 export interface Schema {
   readonly $ref?: string | undefined
   readonly const?: unknown
@@ -34,14 +34,14 @@ export interface Parameter {
 }
 
 export interface Operation {
-  /** The method and path, such as `POST /products/{productId}`. */
+  /** The method and the path, such as `POST /products/{productId}`. */
   readonly name: string
   readonly method: string
   readonly path: string
   readonly parameters: readonly Parameter[]
-  /** The schema of the body by its media type. Empty if the operation takes no body. */
+  /** The schema of the body by media type. Empty if the operation takes no body. */
   readonly bodies: Readonly<Record<string, Schema>>
-  /** Media types of each documented answer; the status may be a range such as `4XX`. */
+  /** The media types of each documented answer. The status may be a range such as `4XX`. */
   readonly answers: Readonly<Record<string, readonly string[]>>
 }
 
@@ -95,7 +95,7 @@ export function readApiDocument(service: string): ApiDocument {
   return parseApiDocument(document)
 }
 
-/** @throws ZodError when the document does not have the form that the services write */
+/** @throws ZodError if the document does not have the format that the services write */
 export function parseApiDocument(document: unknown): ApiDocument {
   const whole = inlineResponses(document)
   const { paths, components } = Document.parse(whole)
@@ -126,7 +126,7 @@ export function parseApiDocument(document: unknown): ApiDocument {
 const Answers = z.object({ components: z.object({ responses: z.record(z.string(), z.unknown()).default({}) }) })
 const Reference = z.object({ $ref: z.string().startsWith('#/components/responses/') })
 
-/** Puts each answer that operations refer to in the place of the references. */
+/** Replaces references to shared answers by the answers. */
 function inlineResponses(document: unknown): object {
   const { responses } = Answers.parse(document).components
   const inlined: unknown = JSON.parse(JSON.stringify(document), (_, value: unknown) => {
@@ -141,9 +141,9 @@ function schemasOf(content: z.output<typeof Content>): Readonly<Record<string, S
 }
 
 /**
- * The operation that a request reaches. Literal segments come before parameters, which may be empty. A slash at the end is
+ * Returns the operation of a request. Literal segments take precedence over parameters, which may be empty. A slash at the end is
  * ignored, and HEAD counts as GET.
- * @param path still percent-encoded, without query
+ * @param path percent-encoded, without the query
  */
 export function findOperation(operations: readonly Operation[], method: string, path: string): Operation | undefined {
   const wanted = method === 'HEAD' ? 'GET' : method

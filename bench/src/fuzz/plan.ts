@@ -1,24 +1,24 @@
 import { isLiteral } from './hostile.ts'
 import { isFromMemory } from './valid-value.ts'
 
-/** The credentials that a request carries. An operator has the role admin; a viewer is an operator who may only read. */
+/** The credentials of a request. An operator has the role admin. A viewer is an operator who may only read. */
 export type Credential = KnownCredential | 'none' | { readonly header: string }
 
 export type KnownCredential = 'own' | 'privileged' | 'operator' | 'viewer'
 
 export interface PlannedBody {
-  /** Undefined: no Content-Type. */
+  /** `undefined` for no Content-Type. */
   readonly type: string | undefined
   readonly value: unknown
   readonly spoil: (bytes: Buffer) => Buffer
 }
 
-/** A request before ids and tokens are known. Equal seeds give equal requests. */
+/** A request without concrete ids and tokens. Equal seeds give equal requests. */
 export interface Plan {
   readonly method: string
   readonly path: string
   readonly params: Readonly<Record<string, unknown>>
-  /** The text after the path. */
+  /** Text that follows the path. */
   readonly ending: string
   readonly query: readonly (readonly [name: unknown, value: unknown])[]
   readonly headers: readonly (readonly [name: string, value: unknown])[]
@@ -27,12 +27,12 @@ export interface Plan {
   readonly actor: number
 }
 
-/** The number of values inside a value, at any depth. */
+/** Returns the number of values inside a value, at any depth. */
 export function countValues(value: unknown): number {
   return membersOf(value).reduce((sum, [, member]) => sum + 1 + countValues(member), 0)
 }
 
-/** Replaces the value at a place inside a value; `at` chooses the place. Undefined removes it. */
+/** Replaces one value inside a value. `at` selects it. `undefined` removes it. */
 export function replaceAt(value: unknown, at: number, change: (value: unknown) => unknown): unknown {
   const count = countValues(value)
   return count === 0 ? value : replaceNth(value, at % count, change)

@@ -5,14 +5,14 @@ import type { ApiDocument, Operation } from './openapi.ts'
 import type { Credential, Plan } from './plan.ts'
 import { type Lexicon, type ValueContext, validValue } from './valid-value.ts'
 
-/** The parts of a request that may depend on each other: all parameters of its path, its query and its headers. */
+/** Parts of a request that may depend on each other: all path parameters, the query and the headers. */
 export type PartsTogether = Partial<Pick<Plan, 'params' | 'query' | 'headers'>>
 
-/** Knowledge about a service that its document lacks. */
+/** Facts about a service that are not in its OpenAPI document. */
 export interface PlanSources {
   readonly document: ApiDocument
   readonly lexicon: Lexicon
-  /** Whole bodies that a use case accepts, by operation. */
+  /** Complete bodies that a use case accepts, by operation. */
   readonly bodies: Readonly<Record<string, fc.Arbitrary<unknown>>>
   /** Parts of a request whose values belong together, by operation. */
   readonly together?: Readonly<Record<string, fc.Arbitrary<PartsTogether>>> | undefined
@@ -22,11 +22,11 @@ export interface PlanSources {
 }
 
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS']
-/** How often an operation is chosen: operations that create more often than operations that delete. */
+/** How often an operation is chosen. Operations that create are more frequent than operations that delete. */
 const weights: Readonly<Record<string, number>> = { GET: 2, POST: 4, PUT: 3, PATCH: 3, DELETE: 1 }
 const BATCH_PLANS = 500
 
-/** Endless requests: valid, nearly valid and hostile. Equal seeds give equal requests in equal order. */
+/** Yields requests without end: valid, nearly valid and hostile. Equal seeds give the same requests in the same order. */
 export function* plans(sources: PlanSources, seed: number): Generator<Plan> {
   const arbitrary = plan(sources)
   for (let batch = 0; ; batch += 1) yield* fc.sample(arbitrary, { seed: seed + batch * 0x10001, numRuns: BATCH_PLANS })
@@ -87,12 +87,12 @@ function bodyOf({ name, bodies }: Operation, { bodies: known }: PlanSources, con
   )
 }
 
-/** Mostly a whole value of the target, if it has one for the operation. */
+/** Mostly returns a complete value of the target, if there is one for the operation. */
 function preferWhole<Value>(whole: fc.Arbitrary<Value> | undefined, made: fc.Arbitrary<Value>): fc.Arbitrary<Value> {
   return whole ? fc.oneof({ weight: 2, arbitrary: whole }, { weight: 1, arbitrary: made }) : made
 }
 
-/** Draws the headers that the operation needs, and at most one other header. */
+/** Chooses the required headers of the operation, and at most one other header. */
 function headersOf(operation: Operation, headers: Lexicon, context: ValueContext): fc.Arbitrary<Plan['headers']> {
   const one = Object.entries(headers).map(([name, values]) => values.map((value): Plan['headers'] => [[name, value]]))
   const others = fc.oneof({ weight: 1 + 3 * one.length, arbitrary: fc.constant<Plan['headers']>([]) }, ...one)

@@ -3,26 +3,26 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { deflateSync, gzipSync } from 'node:zlib'
 import { findInternals, findSecrets } from './judge.ts'
 
-/** The bytes of a connection that no HTTP client would send. */
+/** Bytes of a connection that no HTTP client would send. */
 export interface RawRequest {
   readonly name: string
   readonly bytes: Buffer
-  /** Whether they are a whole request, which must be answered. */
+  /** Whether the bytes are a complete request, which must be answered. */
   readonly isWhole: boolean
 }
 
 interface RawTarget {
   readonly get: string
-  /** A path that takes JSON by POST. */
+  /** A path that accepts JSON by POST. */
   readonly post: string
-  /** Header lines that authorize a request, each with its line end. */
+  /** Header lines that authorize a request, each with its line break. */
   readonly credential: string
 }
 
 const CLOSE = 'Host: localhost\r\nConnection: close\r\n'
 const MIB = 1024 * 1024
 
-/** All raw requests: request lines, headers, framing of bodies, and bodies that every service must survive. */
+/** Returns all raw requests: request lines, headers, framing and bodies that every service must survive. */
 export function rawRequests(target: RawTarget): readonly RawRequest[] {
   return [...requestLines(target), ...headers(target), ...framing(target), ...bodies(target), ...notHttp()]
 }
@@ -228,12 +228,12 @@ function notHttp(): readonly RawRequest[] {
 }
 
 const ANSWER_MS = 20_000
-/** How many connections send a part of a request and then wait. */
+/** The number of connections that send part of a request and then wait. */
 const HALF_OPEN = 50
 
 /**
- * Sends bytes, and reads until the server closes. After a partial request it ends its side of the connection. After a whole
- * request it does not, because Node would then drop the answer.
+ * Sends bytes, and reads until the server closes. After a partial request, ends its side of the connection. After a complete
+ * request it does not, because Node.js would then drop the answer.
  */
 export function exchangeBytes(url: string, { bytes, isWhole }: RawRequest): Promise<string> {
   const { hostname, port } = new URL(url)
@@ -254,14 +254,14 @@ export function exchangeBytes(url: string, { bytes, isWhole }: RawRequest): Prom
     }
     socket.on('data', (chunk) => chunks.push(chunk))
     socket.once('end', end)
-    // A server may close while the rest is being sent.
+    // A server may close before it has received all bytes.
     socket.once('error', end)
     if (isWhole) socket.write(bytes)
     else socket.end(bytes)
   })
 }
 
-/** Names the faults of the answers. @param allowed statuses above 499 that a request line may get */
+/** Returns the faults of the answers. @param allowed statuses above 499 that are allowed for a request line */
 export function judgeRaw(
   { isWhole }: RawRequest,
   text: string,
@@ -272,7 +272,7 @@ export function judgeRaw(
   const isJson = /^content-type: application\/json/im.test(head)
   return [
     ...(isWhole && statuses.length === 0 ? ['closes the connection without an answer'] : []),
-    // An unknown method may get 501, because a retry would not help.
+    // 501 is allowed for an unknown method, because a retry would not help.
     ...statuses.filter((status) => status >= 500 && status !== 501).map((status) => `answers ${status}`),
     ...(isJson && statuses.length === 1 && !isChunked(head) && !parses(body) ? ['answers with invalid JSON'] : []),
     ...((statuses[0] ?? 0) >= 400 && !/^content-type: (application\/json|text\/html)/im.test(head)
@@ -295,7 +295,7 @@ function parses(body: string): boolean {
   }
 }
 
-/** Opens connections that never finish a request, calls `isAlive` while they wait, and closes them. */
+/** Opens connections with unfinished requests, calls `isAlive` while they are open, and closes them. */
 export async function holdOpen(url: string, isAlive: () => Promise<boolean>): Promise<readonly string[]> {
   const { hostname, port } = new URL(url)
   const beginnings = ['', 'GET / HTTP/1.1\r\n', 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{']

@@ -17,7 +17,7 @@ export interface RigOptions {
   readonly database: DatabaseServer
 }
 
-/** A service that runs as in its image, with prepared actors and a session that sends it requests. */
+/** A service that runs as in its image, with prepared actors and a session that sends requests. */
 export interface Rig {
   readonly url: string
   readonly document: ApiDocument
@@ -29,11 +29,11 @@ export interface Rig {
   readonly logFile: string
   send(wave: readonly Plan[]): Promise<void>
   isAlive(): Promise<boolean>
-  /** Memory after garbage collection, in MiB; undefined if the system does not report it, or the service has ended. */
+  /** The memory after garbage collection, in MiB. `undefined` if it is not reported or the service has ended. */
   settledMib(): Promise<number | undefined>
 }
 
-/** Disposing of the stack ends the rig. */
+/** Disposing of the stack stops the service. */
 export async function startRig(target: Target, options: RigOptions, stack: AsyncDisposableStack): Promise<Rig> {
   const { env, prepare } = await target.surround(stack)
   const logFile = join(options.folder, `${target.service}.log`)
@@ -97,8 +97,8 @@ function askBy(session: Session, headersOf: (actor: number) => Readonly<Record<s
 const Targets = z.tuple([z.object({ webSocketDebuggerUrl: z.string() })])
 
 /**
- * Collects the garbage of a process with `--inspect=127.0.0.1:<port>`. A second collection frees memory that finalizers of
- * the first released.
+ * Collects the garbage of a process with `--inspect=127.0.0.1:<port>`. The second collection frees memory that finalizers of the
+ * first have released.
  */
 async function collectGarbage(port: number): Promise<void> {
   const [target] = Targets.parse(await (await fetch(`http://127.0.0.1:${port}/json/list`)).json())
@@ -127,7 +127,7 @@ function waitForEvent(socket: WebSocket, event: 'open' | 'message'): Promise<voi
 }
 
 export interface Sender {
-  /** @throws Error when no whole and valid answer comes in time */
+  /** @throws Error if no complete and valid answer arrives in time */
   send(wire: WireRequest): Promise<Answer>
   close(): void
 }
@@ -173,8 +173,8 @@ const unpackers = new Map([
 ])
 
 /**
- * The text of a body that may be compressed, because the request may ask for that.
- * @throws Error when the body is not in the encoding that its header says
+ * Returns the text of a body, which is compressed if the request allows it.
+ * @throws Error if the body does not have the encoding that its header states
  */
 function unpack(bytes: Buffer, coding = ''): string {
   const unpacker = bytes.length > 0 ? unpackers.get(coding) : undefined
@@ -182,20 +182,20 @@ function unpack(bytes: Buffer, coding = ''): string {
 }
 
 /**
- * Whether the server closed a kept-alive connection at this moment. Then the request is sent again. It is not sent again
- * after a timeout: the server has received it, so the missing answer is a finding.
+ * Whether the server closed a kept-alive connection just now. The request is then sent again. After a timeout it is not, because
+ * the server has received the request, so the missing answer is a finding.
  */
 function isClosedByServer({ reusedSocket }: ClientRequest, error: Error): boolean {
   return reusedSocket && 'code' in error && /^(ECONNRESET|EPIPE)$/.test(String(error.code))
 }
 
-/** Sends requests, judges answers, remembers values and counts statuses. */
+/** Sends requests, judges answers, stores values and counts statuses. */
 export interface Session {
-  /** Sends requests at once. Answers are processed in the order of the requests, so that a run can be repeated. */
+  /** Sends requests in parallel. Handles answers in the order of the requests, so that a run can be repeated. */
   exchange(requests: readonly Sent[]): Promise<readonly unknown[]>
   addFinding(what: Omit<Finding, 'count' | 'first'>): void
   readonly findings: () => readonly Finding[]
-  /** How often generated requests to each operation got each class of status, such as `2xx`; above 499 each status. */
+  /** The number of answers to generated requests, by operation and class of status (`2xx`). Above 499, by status. */
   readonly counts: ReadonlyMap<string, ReadonlyMap<string, number>>
   readonly sent: () => number
 }
@@ -203,7 +203,7 @@ export interface Session {
 interface Sent {
   readonly actor: number
   readonly wire: WireRequest
-  /** False for preparations. They are not counted, because their success says nothing about the generated requests. */
+  /** `false` for preparations. They are not counted, because their success proves nothing about generated requests. */
   readonly isGenerated: boolean
 }
 
@@ -272,7 +272,7 @@ function count(counts: Map<string, Map<string, number>>, operation: string, stat
   counts.set(operation, classes)
 }
 
-/** The values of headers that later requests need: a version, a cookie, the next page, the parameters of a redirect. */
+/** Returns the header values that later requests need: a version, a cookie, the next page, parameters of a redirect. */
 function valuesOfHeaders({ headers }: Answer): Readonly<Record<string, unknown>> {
   const cursor = /[?&]cursor=([^&>]+)/.exec(headers.get('link') ?? '')?.[1]
   const { code: authCode, ...carried } = redirectParameters(headers.get('location') ?? '')

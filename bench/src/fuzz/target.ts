@@ -4,7 +4,7 @@ import type { PlanSources } from './plans.ts'
 import type { Lexicon } from './valid-value.ts'
 import type { WireContext } from './wire.ts'
 
-/** Knowledge about a service that its API document lacks. */
+/** Facts about a service that are not in its OpenAPI document. */
 export interface Target {
   readonly service: string
   readonly lexicon: Lexicon
@@ -13,37 +13,37 @@ export interface Target {
   readonly headers: Lexicon
   readonly actors: number
   readonly credentialOf: PlanSources['credentialOf']
-  /** Names of values in answers that later requests need. */
+  /** The names of values in answers that later requests need. */
   readonly pools: ReadonlySet<string>
-  /** The names whose values no log may contain. */
+  /** The names of values that no log may contain. */
   readonly tokens: readonly string[]
-  /** Errors of the log that the fuzzer's stand-ins cause on purpose. */
+  /** Logged errors that the fuzzer's test servers cause on purpose. */
   readonly causedErrors?: RegExp | undefined
-  /** The operation whose errors have the form of errors beside any route. */
+  /** An operation with the error format of requests that match no route. */
   readonly errorsOf: string
   readonly pages: RegExp
-  /** Maps the sent path to the path of the document, if a service accepts several forms. */
+  /** Maps the requested path to the path in the document, if a service accepts several forms. */
   readonly normalPath: (path: string) => string
-  /** Paths for requests made of bytes. */
+  /** Paths for raw requests. */
   readonly raw: { readonly get: string; readonly post: string }
-  /** Starts the servers that the service needs. Disposing of the stack ends them. */
+  /** Starts the servers that the service needs. Disposing of the stack stops them. */
   readonly surround: (stack: AsyncDisposableStack) => Promise<Surroundings>
 }
 
 export interface Surroundings {
   readonly env: Readonly<Record<string, string>>
-  /** Makes the objects that each actor's requests need. */
+  /** Creates the objects that each actor's requests need. */
   readonly prepare: (world: World) => Promise<Ready>
 }
 
-/** The context of a preparation. Each of its requests is judged like any other, and the values of its answer are kept. */
+/** The context of a preparation. Its requests are judged like any other, and the values of their answers are stored. */
 export interface World {
   readonly deployment: Deployment
   readonly memory: Memory
   readonly ask: Ask
 }
 
-/** Sends a request of an actor, and returns the parsed body of its answer. */
+/** Sends a request of an actor, and returns the parsed body of the answer. */
 export type Ask = (question: {
   readonly actor: number
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
@@ -54,7 +54,7 @@ export type Ask = (question: {
 
 export interface Ready {
   readonly authorize: WireContext['authorize']
-  /** Makes new objects for each actor, because requests use up and destroy the old ones. */
+  /** Creates new objects for each actor, because requests use up and destroy the old ones. */
   readonly refresh: () => Promise<void>
   readonly secrets: ReadonlyMap<string, string>
 }

@@ -5,11 +5,11 @@ export interface FromMemory {
   readonly fromMemory: string
   readonly choice: number
   readonly member?: string
-  /** The value to send if the memory has none. */
+  /** The value if there is no stored one. */
   readonly otherwise: string | number
 }
 
-/** Values that a schema allows. @param path dotted names of the members that lead to the value */
+/** Returns values that a schema allows. @param path the names of the members down to the value, with dots */
 export function validValue(schema: Schema, path: string, context: ValueContext): fc.Arbitrary<unknown> {
   const { lexicon } = context
   const meaningful = lexicon[path] ?? lexicon[path.slice(path.lastIndexOf('.') + 1)]
@@ -27,7 +27,7 @@ export function known(pool: string, otherwise: string | number = '0'.repeat(24))
   return fc.nat().map((choice) => ({ fromMemory: pool, choice, otherwise }))
 }
 
-/** Values that belong together. Each is addressed by its name, and all come from the same answer. */
+/** Returns stored values that belong together. All come from the same answer, each by its name. */
 export function knownTogether<Shape>(
   pool: string,
   shape: (part: (member: string, otherwise?: string | number) => FromMemory) => Shape,
@@ -35,7 +35,7 @@ export function knownTogether<Shape>(
   return fc.nat().map((choice) => shape((member, otherwise = 'x') => ({ fromMemory: pool, choice, member, otherwise })))
 }
 
-/** Known values of the service, by the name or the dotted path of their member. A schema cannot state them. */
+/** Known values of the service, by name or dotted path of the member. A schema cannot state them. */
 export type Lexicon = Readonly<Record<string, fc.Arbitrary<unknown>>>
 
 export interface ValueContext {
@@ -52,7 +52,7 @@ function allowedValue(schema: Schema, path: string, context: ValueContext): fc.A
   if (schema.const !== undefined) return fc.constant(schema.const)
   if (schema.enum) return fc.constantFrom(...schema.enum)
   const { anyOf, oneOf, then, ...common } = schema
-  // Rules that generators of clients ignore stand below an `if` that always holds.
+  // Rules that client generators ignore are inside an `if` that is always true.
   const alternatives = anyOf ?? oneOf ?? then?.anyOf ?? then?.oneOf
   if (alternatives) {
     const values = alternatives.map((each) => allowedValue(addTo(common, context.resolve(each)), path, context))
@@ -63,7 +63,7 @@ function allowedValue(schema: Schema, path: string, context: ValueContext): fc.A
   return fc.oneof(...types.map((type) => valueOfType(type, schema, path, context)))
 }
 
-/** A schema with the additions of one alternative, which may name only the members that it requires. */
+/** Returns a schema with the additions of one alternative, which may contain only required members. */
 function addTo({ properties = {}, required = [], ...common }: Schema, alternative: Schema): Schema {
   const members = Object.entries(alternative.properties ?? {}).map(([name, member]) => [
     name,

@@ -13,21 +13,21 @@ export interface WireRequest {
 
 export interface Answer {
   readonly status: number
-  /** Names in lower case. Values of a repeated header are joined by a comma. */
+  /** By lower-case name. Values of a repeated header are joined with a comma. */
   readonly headers: ReadonlyMap<string, string>
   readonly text: string
 }
 
 export interface WireContext {
   readonly memory: Memory
-  /** Headers with credentials; none for an unknown client. */
+  /** Returns headers with credentials, or none for an unknown client. */
   readonly authorize: (credential: KnownCredential, actor: number) => Readonly<Record<string, string>>
 }
 
-/** The characters that Node accepts in a header. */
+/** The characters that Node.js rejects in a header. */
 const NOT_IN_A_HEADER = /[^\t\x20-\x7e\x80-\xff]/g
 
-/** Fills the gaps of a planned request with the currently known values. */
+/** Replaces the placeholders of a planned request by stored values. */
 export function toWire(plan: Plan, { memory, authorize }: WireContext): WireRequest {
   const fill = (value: unknown) => filled(value, (pool, choice) => memory.pick(plan.actor, pool, choice))
   const path = plan.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encode(fill(plan.params[name])))
@@ -65,7 +65,7 @@ function memberOf(kept: Kept | undefined, member: string | undefined): unknown {
   return member === undefined ? kept : typeof kept === 'object' ? kept[member] : undefined
 }
 
-/** Percent-encodes a text. Existing percent signs stay; a lone surrogate becomes bytes that are not UTF-8. */
+/** Percent-encodes text. Existing percent signs stay. A lone surrogate becomes bytes that are not UTF-8. */
 function encode(value: unknown): string {
   const text = textOf(value)
   if (!text.isWellFormed()) return '%ED%A0%80'
@@ -77,7 +77,7 @@ function textOf(value: unknown): string {
   return typeof value === 'object' && value !== null ? toJson(value) : String(value ?? '')
 }
 
-/** Writes lists with commas, objects with brackets. */
+/** Writes lists with commas and objects with brackets. */
 function queryPairs(name: string, value: unknown): readonly string[] {
   if (typeof value !== 'object' || value === null || isLiteral(value)) return [`${encode(name)}=${encode(value)}`]
   if (Array.isArray(value)) return [`${encode(name)}=${value.map(encode).join(',')}`]
@@ -89,7 +89,7 @@ function bodyText(value: unknown, type: string | undefined): string {
   return typeof value === 'string' && !/json/.test(type ?? '') ? value : toJson(value)
 }
 
-/** Writes brackets as `qs` and PHP do. */
+/** Writes brackets in the style of `qs` and PHP. */
 function formPairs(prefix: string, value: unknown): readonly string[] {
   if (typeof value !== 'object' || value === null || isLiteral(value))
     return [`${encode(prefix)}=${encode(formText(value))}`]
@@ -102,7 +102,7 @@ function formText(value: unknown): unknown {
   return typeof value === 'boolean' ? (value ? 'yes' : 'no') : value
 }
 
-/** JSON with literals unchanged, even numbers that JavaScript cannot hold. */
+/** Returns JSON with literals unchanged, even numbers that JavaScript cannot represent. */
 function toJson(value: unknown): string {
   const text = JSON.stringify(value, (_, member: unknown) =>
     isLiteral(member) ? `\u0001${member.literal}\u0001` : member,
@@ -114,7 +114,7 @@ export interface Finding {
   readonly operation: string
   readonly problem: string
   count: number
-  /** The number of the first request that showed the fault. */
+  /** The number of the first request with the fault. */
   readonly first: number
   readonly request: WireRequest
   readonly answer: string
@@ -122,7 +122,7 @@ export interface Finding {
 
 const LINE_MAX = 4_000
 
-/** A command line that repeats the request. */
+/** Returns a command line that repeats the request. */
 export function toCurl(url: string, { method, target, headers, body }: WireRequest): string {
   const parts = [
     ...['curl', '-gi', ...(method === 'HEAD' ? ['--head'] : ['-X', method]), quote(`${url}${target}`), '--path-as-is'],
@@ -137,7 +137,7 @@ function quote(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`
 }
 
-/** Writes bytes outside of printable ASCII by number, as bash's $'' reads them. */
+/** Writes bytes outside printable ASCII as escapes for bash's $''. */
 function quoteBytes(bytes: Buffer): string {
   const isPlain = bytes.every((byte) => byte >= 0x20 && byte < 0x7f)
   if (isPlain) return quote(bytes.toString())

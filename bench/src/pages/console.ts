@@ -11,12 +11,12 @@ import { fillSamples, startConsole, startReceiver } from './console/start-consol
 import { startStack } from './start-stack.ts'
 import { lookAt, startBrowser, type View, viewsOf } from './watch.ts'
 
-// Starts the stack with example data, and opens every page of the console in Chromium, light and dark, on phones, tablets and
-// desktops. CHROMIUM names the browser.
+// Starts the stack with example data, and opens every page of the console in Chromium: light and dark, on phones, tablets and
+// desktops. CHROMIUM is the path of the browser.
 
-/** Each screen is opened in all of these. Those with light colours also use the keyboard. */
+/** Each screen is opened in all of these views. In light views, the keyboard is tested too. */
 const VIEWS = viewsOf([320, 768, 1_280])
-/** The pictures of the README of the console. */
+/** The folder of the pictures in the console's README. */
 const README_FOLDER = join(ROOT, 'services', 'console', 'pictures')
 const README_PICTURES: readonly { readonly screen: string; readonly view: View }[] = [
   { screen: 'overview', view: { width: 1_280, height: 860, scheme: 'light' } },

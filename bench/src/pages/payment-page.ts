@@ -9,10 +9,10 @@ import { openSession, type Scenario } from './payment-page/session.ts'
 import { enterCard, findBankFrame, linkOf, UNASKED } from './payment-page/steps.ts'
 import { openWindow, startBrowser, viewsOf } from './watch.ts'
 
-// Pays by payment links in a real browser: in every language, by keyboard, with and without script, with axe-core on every
-// page. `node bench/src/pages/payment-page.ts`. A page that loads something from another origin is a failure too. Exit status 1
-// for a failure. `--only <pattern>` runs some of the scenarios; `--pictures` runs none, and renews the pictures of
-// docs/payment-page. CHROMIUM names the browser.
+// Pays by payment links in a real browser: in every language, by keyboard, with and without scripts, with axe-core on every page.
+// `node bench/src/pages/payment-page.ts`. A page that loads something from another origin fails too. The exit status is 1 after a
+// failure. `--only <pattern>` runs some of the scenarios. `--pictures` runs none, but renews the pictures of docs/payment-page.
+// CHROMIUM is the path of the browser.
 
 const SCENARIO_MS = 120_000
 const VIEWS = viewsOf([390, 1_280], 800)

@@ -6,14 +6,14 @@ import { createBenchFolder, runCommand } from '../program.ts'
 import { createSamples, type Made, startStack, Urls } from './start-stack.ts'
 import { judgePage, lookAt, openWindow, startBrowser, viewsOf, watchPage } from './watch.ts'
 
-// Opens every page that people see of a running stack, light and dark, on a desktop and on phones, in Chromium. CHROMIUM names
-// the browser. The payment page and the bank have more states, which bench/src/pages/payment-page.ts visits.
+// Opens every public page of a running stack in Chromium, light and dark, on a desktop and on phones. CHROMIUM is the path of the
+// browser. The payment page and the bank have more states, which bench/src/pages/payment-page.ts visits.
 
 const VIEWS = viewsOf([1_280, 390, 320])
 const PATIENCE_MS = 30_000
 
 const OPERATION = '/docs/#tag/products/POST/products'
-/** An operation of payments whose path does not fit beside the address of a server. */
+/** An operation of payments whose path is too long to fit next to the server's address. */
 const LONG_PATH = '/merchants/{merchantId}/transactions'
 
 interface Screen {
@@ -23,7 +23,7 @@ interface Screen {
 
 const SERVICES = ['AUTH', 'PAYMENTS', 'INVENTORY'] as const
 
-/** The fragment that auth adds to the address of the home page after a sign-in. Auth has not signed the token. */
+/** The fragment that auth adds to the home page's address after a sign-in. The token has no valid signature. */
 const CLAIMS = Buffer.from(JSON.stringify({ sub: 'c0ffee', email: 'ada@example.com' })).toString('base64url')
 const SESSION = `access_token=head.${CLAIMS}.signature&refresh_token=refresh&type=signup`
 const CODE = '5f0c7a5e-4f0f-4c8e-9d53-3a2f61c0b7de'
@@ -33,7 +33,7 @@ const EMPTY: Screen = {
   name: 'mail-none',
   open: async (page, urls) => {
     await page.goto(urls.MAIL_URL)
-    // The page reloads its list every two seconds. The button must survive the first reload, which the second one proves.
+    // The page reloads its list every two seconds. The second reload proves that the button survived the first.
     for (const _ of ['first', 'second'])
       await page.waitForResponse((response) => response.url().startsWith(urls.MAIL_URL))
     await page.getByRole('button', { name: 'Copy' }).waitFor()
@@ -92,7 +92,7 @@ async function openHash(page: Page, address: string): Promise<void> {
   await page.locator('#arrival').waitFor()
 }
 
-/** Copies the first example of a guide by keyboard. @throws Error when the clipboard has another text */
+/** Copies the first example of a guide by keyboard. @throws Error if the clipboard has another text */
 async function copyExample(page: Page, address: string): Promise<void> {
   await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
   await page.goto(address)
@@ -102,7 +102,7 @@ async function copyExample(page: Page, address: string): Promise<void> {
   if (copied !== (await page.locator('pre').first().textContent())) throw new Error(`the button copies ${copied}`)
 }
 
-/** The library fetches the document, and then renders it. */
+/** Opens the API document, which a library fetches and renders. */
 async function openDocs(page: Page, address: string): Promise<void> {
   await page.goto(address, { waitUntil: 'networkidle' })
   await page.locator('h1').first().waitFor()

@@ -12,9 +12,9 @@ import { createCaller, MERCHANT } from './payment-page/fixture.ts'
 export const START_MS_MAX = 300_000
 
 /**
- * Starts the same services as `npm start`, on ports of its own, and returns its addresses. Mails of auth lead to a page with
- * a button. Disposing of `started` ends it.
- * @throws Error when it does not become ready
+ * Starts the same services as `npm start` on separate ports, and returns their addresses. Mails of auth lead to a page with a
+ * button. Disposing of `started` stops them.
+ * @throws Error if the stack does not become ready
  */
 export async function startStack(dataDirectory: string, started: AsyncDisposableStack): Promise<StackStatus> {
   const base = await freePort()
@@ -29,7 +29,7 @@ export async function startStack(dataDirectory: string, started: AsyncDisposable
       TRESTLE_DATA_DIRECTORY: dataDirectory,
       TRESTLE_PORT_BASE: String(base),
     },
-    // The home page, which is the first to answer.
+    // The home page answers first.
     url: `http://localhost:${base + 3}`,
     signs: ['/'],
     startMsMax: START_MS_MAX,
@@ -56,7 +56,7 @@ export const Urls = z.object({
 })
 export type Urls = z.infer<typeof Urls>
 
-/** Addresses that a page needs in addition to those of the stack. */
+/** Addresses that pages need in addition to those of the stack. */
 export interface Made {
   readonly confirmUrl: string
   readonly invitationUrl: string
@@ -73,7 +73,7 @@ const Merchant = z.object({ merchant: z.object({ id: z.string(), key: z.string()
 const Messages = z.object({ messages: z.array(z.object({ id: z.int() })) })
 const Message = z.object({ id: z.int(), text: z.string().nullable() })
 
-/** Signs a user up, makes a merchant, and invites two people, one of whom accepts. @throws Error when a request is refused */
+/** Creates a user, a merchant and two invitations, one of them accepted. @throws Error if a request is refused */
 export async function createSamples(urls: Urls): Promise<Made> {
   const call = createCaller(urls.PAYMENTS_URL)
   await createCaller(urls.AUTH_URL)('POST', '/signup', { email: LONG_ADDRESS, password: 'difference engine' })
@@ -94,7 +94,7 @@ export async function createSamples(urls: Urls): Promise<Made> {
 const LONG_ADDRESS = 'augusta.ada.king.countess.of.lovelace@mail.analytical-engines.example.com'
 const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
 
-/** The newest mail to an address. A queue sends it soon after the request. @throws Error when none comes */
+/** Returns the newest mail to an address, after waiting for it. @throws Error if none arrives */
 async function mailTo(mailUrl: string, to: string): Promise<z.infer<typeof Message>> {
   const deadlineMs = performance.now() + PATIENCE_MS
   while (performance.now() < deadlineMs) {

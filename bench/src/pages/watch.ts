@@ -9,19 +9,18 @@ export interface View {
   readonly scheme: 'light' | 'dark'
 }
 
-/** Windows of these widths, dark and light each. */
+/** Returns views of these widths, each dark and light. */
 export function viewsOf(widths: readonly number[], height = 844): readonly View[] {
   return widths.flatMap((width) => (['dark', 'light'] as const).map((scheme) => ({ width, height, scheme })))
 }
 
-/** Starts Chromium. CHROMIUM names the program. Disposing of `started` ends it. */
+/** Starts Chromium. CHROMIUM is the path of the program. Disposing of `started` stops it. */
 export async function startBrowser(started: AsyncDisposableStack): Promise<Browser> {
   const browser = await startChromium(process.env.CHROMIUM)
   started.defer(() => browser.close())
   return browser
 }
 
-/** Opens a new browser window. */
 export function openWindow(
   browser: Browser,
   { width, height, scheme }: View,
@@ -30,7 +29,7 @@ export function openWindow(
   return browser.newContext({ viewport: { width, height }, colorScheme: scheme, locale: 'en-GB', ...options })
 }
 
-/** Opens a page in each window, and prints the problems. Problems make the exit status 1. */
+/** Opens a page in each view and prints the problems. With problems, the exit status is 1. */
 export async function lookAt(
   name: string,
   views: readonly View[],
@@ -46,10 +45,9 @@ export async function lookAt(
 }
 
 /**
- * Watches a page from before it is opened. The list grows: errors of scripts, violations of its policy, which are errors of
- * the console too, and loads from other origins.
- * @param expected errors of the console that are no problem: the browser reports the status of pages that are refused on
- * purpose
+ * Watches a page from before it is opened. The returned list grows: script errors, violations of the content security policy
+ * (also errors of the console), and requests to other origins.
+ * @param expected harmless errors of the console, because the browser reports the status of intentionally refused pages
  */
 export function watchPage(
   page: Page,
@@ -66,7 +64,7 @@ export function watchPage(
   return problems
 }
 
-/** Problems of the current page: it is wider than its window, its texts are cut, or axe-core finds something. */
+/** Returns problems of the present page: it is wider than its window, texts are cut off, or axe-core finds something. */
 export async function judgePage(page: Page, axeOptions: AxeOptions = {}): Promise<readonly string[]> {
   const [width = 0, shown = 0] = await page.evaluate<number[]>('[document.documentElement.scrollWidth, innerWidth]')
   return [
@@ -79,13 +77,13 @@ export async function judgePage(page: Page, axeOptions: AxeOptions = {}): Promis
 interface AxeOptions {
   /** A selector of the part that axe-core checks. */
   readonly part?: string
-  /** Rules that axe-core omits by default. */
+  /** Rules that axe-core disables by default. */
   readonly rules?: Readonly<Record<string, { readonly enabled: boolean }>>
 }
 
 /**
- * Returns the barriers that axe-core finds in a page. The frames are checked one by one, because the policy of the pages
- * forbids axe-core to enter them. A frame without scripts is skipped.
+ * Returns the accessibility problems that axe-core finds. Checks each frame separately, because the content security policy
+ * forbids axe-core to enter frames. Skips frames without scripts.
  */
 export async function findBarriers(
   page: Page,
@@ -106,8 +104,8 @@ export async function findBarriers(
 }
 
 /**
- * Texts that a page cuts without a scroll bar. Text for screen readers only is a pixel wide. The name of an operation above a
- * narrow API document is shown in full below.
+ * Returns texts that the page cuts off without a scroll bar. Text only for screen readers is one pixel wide. The name of an
+ * operation above a narrow API document is excluded, because the full name is below.
  */
 async function findCutTexts(page: Page): Promise<readonly string[]> {
   return page.evaluate<string[]>(`[...document.querySelectorAll('body :not(.t-doc__header *)')]

@@ -8,34 +8,34 @@ import { execute } from './database.ts'
 import { type PostgresServer, SUPERUSER, startPostgres } from './debian-postgres.ts'
 import { POSTGRES_BIN, type Workplace } from './workplace.ts'
 
-/** The owner of the databases of a cluster. It may only create roles. */
+/** The owner of the cluster's databases. Its only special right is to create roles. */
 const OWNER = 'trestle'
-/** The password of every user but the role of operators. The servers use it among each other. */
+/** The password of every user except the role of operators, also between the servers. */
 export const PASSWORD = 'drill'
 export const OPERATOR_PASSWORD = 'drill of operators'
 
 /** A Citus cluster on loopback. Number 0 is the coordinator. */
 export interface CitusCluster {
   url(database: string, node?: number): string
-  /** Makes an empty database on every server, without the extension. @returns its URL through the coordinator */
+  /** Creates an empty database on every server without the extension. @returns its URL at the coordinator */
   create(database: string): Promise<string>
-  /** Makes a database one cluster, with or without rows. */
+  /** Joins the servers of a database into one cluster, whether it has rows or not. */
   join(database: string): Promise<void>
-  /** Introduces the owner of a database to Citus, and restricts the internal functions of Citus to the owner. */
+  /** Makes the owner of a database known to Citus. Only the owner may then call Citus's internal functions. */
   introduceOwner(database: string): Promise<void>
-  /** Copies a database on every server, and ends the connections to it. A copy accepts no further server. @returns its URL */
+  /** Copies a database on every server and ends its connections. A copy cannot get more servers. @returns its URL */
   copy(from: string, database: string): Promise<string>
   drop(database: string): Promise<void>
-  /** Adds a server to the cluster of a database. @returns its number */
+  /** Adds a server to a database's cluster. @returns its number */
   addWorker(database: string): Promise<number>
-  /** The address of a server, as the coordinator knows it: `127.0.0.1:5432`. */
+  /** Returns the address of a server for the coordinator: `127.0.0.1:5432`. */
   address(node: number): string
   server(node: number): PostgresServer
-  /** The URL of the database `postgres` of each server, as a superuser. The coordinator comes first. */
+  /** Returns the URL of the database `postgres` on each server, as a superuser. The coordinator is first. */
   superuserUrls(): readonly string[]
-  /** Opens a connection to a server as a superuser, for repeated statements. */
+  /** Opens a superuser connection to a server, for repeated statements. */
   watch(node: number, database: string): Promise<Watcher>
-  /** Runs a statement on a server as a superuser, and returns the rows. */
+  /** Runs a statement on a server as a superuser, and returns its rows. */
   asSuperuser(node: number, database: string, statement: string): Promise<readonly unknown[]>
 }
 
@@ -44,7 +44,7 @@ export interface Watcher {
   readonly end: () => Promise<void>
 }
 
-/** @throws Error when CITUS_PG_BIN does not name a PostgreSQL that has Citus */
+/** @throws Error if CITUS_PG_BIN is not a PostgreSQL with Citus */
 async function findCitusPrograms(): Promise<string> {
   const bin = process.env.CITUS_PG_BIN ?? POSTGRES_BIN
   const { stdout } = await promisify(execFile)(join(bin, 'pg_config'), ['--sharedir'])
@@ -52,16 +52,16 @@ async function findCitusPrograms(): Promise<string> {
   throw new Error(`the PostgreSQL in ${bin} has no Citus: set CITUS_PG_BIN to the programs of one that has`)
 }
 
-/** Settings under which an acknowledged commit survives a kill. */
+/** Settings with which an acknowledged commit survives a kill. */
 export const DURABLE: Settings = { fsync: 'on', synchronous_commit: 'on', full_page_writes: 'on' }
 
 type Settings = Readonly<Record<string, string | number>>
 
 /**
- * Starts a coordinator and workers as operators have them: passwords between the servers, and an owner of the databases
- * without the rights of a superuser. Disposing of the workplace ends them.
+ * Starts a coordinator and workers in a production-like set-up: passwords between the servers, and an owner of the databases who
+ * is not a superuser. Disposing of the workplace stops them.
  * @param settings further settings of every server
- * @throws Error when CITUS_PG_BIN does not name a PostgreSQL that has Citus
+ * @throws Error if CITUS_PG_BIN is not a PostgreSQL with Citus
  */
 export async function startCitusCluster(
   workplace: Workplace,
@@ -72,7 +72,7 @@ export async function startCitusCluster(
   const { add, port, asSuperuser } = servers
   for (let count = 0; count <= workers; count += 1) await add()
   const everywhere = async (statement: string) => {
-    // Workers first: a copy of a coordinator without workers would look for them.
+    // Copy workers first, because the copy of a coordinator looks for its workers.
     for (const number of [...servers.numbers()].reverse()) await asSuperuser(number, 'postgres', statement)
   }
   const joinServer = async (database: string, number: number) => {
@@ -94,7 +94,7 @@ export async function startCitusCluster(
     },
     introduceOwner: async (database) => {
       await asSuperuser(0, database, closeInternals(OWNER))
-      // Otherwise Citus changes the role on the workers as the owner, who may not.
+      // Otherwise Citus would change the role on the workers with the rights of the owner, who may not do this.
       await asSuperuser(0, database, 'CREATE TYPE owned AS (id int)')
       await asSuperuser(0, database, `ALTER TYPE owned OWNER TO ${OWNER}`)
       await asSuperuser(0, database, 'DROP TYPE owned')
@@ -120,7 +120,7 @@ export async function startCitusCluster(
 interface Servers extends Pick<CitusCluster, 'asSuperuser' | 'server' | 'superuserUrls' | 'watch'> {
   readonly numbers: () => Iterable<number>
   readonly port: (number: number) => number
-  /** Starts a further server. @returns its number */
+  /** Starts another server. @returns its number */
   readonly add: () => Promise<number>
 }
 
@@ -160,23 +160,23 @@ async function startServers(workplace: Workplace, settings: Settings): Promise<S
 const CITUS = {
   shared_preload_libraries: 'citus',
   wal_level: 'logical',
-  // Without it a rebalance may lose a commit, so `payments distribute` refuses.
+  // Without this, a rebalance may lose a commit, so `payments distribute` refuses to run.
   synchronous_commit: 'on',
   max_connections: 600,
   max_prepared_transactions: 600,
-  // Citus has a process in each database.
+  // Citus needs a process in each database.
   max_worker_processes: 400,
   max_locks_per_transaction: 256,
   'citus.enable_unsafe_triggers': 'on',
   'citus.node_conninfo': 'sslmode=disable',
   'citus.enable_statistics_collection': 'off',
-  // Few, because each test file copies them all.
+  // Few shards, because each test file copies them all.
   'citus.shard_count': 4,
-  // Citus copies the rows of a large table to a server in parts. With this value, also those of a small table.
+  // With this value, Citus moves the rows of even a small table in several parts.
   'citus.copy_switchover_threshold': '1kB',
 }
 
-/** Every server finds the passwords in the home of its user, as in production. */
+/** Writes the passwords to the home of the servers' user, where they are in production too. */
 function writePasswordFile({ folder, account }: Workplace): void {
   const file = join(folder, 'home', '.pgpass')
   writeFileSync(file, `*:*:*:payments_operators:${OPERATOR_PASSWORD}\n*:*:*:*:${PASSWORD}\n`)

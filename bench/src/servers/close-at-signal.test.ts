@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { text } from 'node:stream/consumers'
 import { describe, expect, it } from 'vitest'
 
-/** Opens two resources, waits for the second when it is closed, and prints what it has done. */
+/** Opens two resources, waits during the close of the second one, and prints its actions. */
 const program = `
 import { closeAtSignal } from ${JSON.stringify(new URL('close-at-signal.ts', import.meta.url).href)}
 const missed = Promise.withResolvers()

@@ -1,14 +1,14 @@
 type Close = () => Promise<void>
 
-/** The open resources, in the order in which they were opened. */
+/** The open resources in the order of their opening. */
 const open = new Set<Close>()
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, closeAll)
 
 /**
- * Closes a resource before SIGINT or SIGTERM ends this process, the newest first: programs in process groups of their own
- * would outlive it. A program that listens to signals ends in its own way.
- * @returns a function that cancels the registration, for when the resource is closed
+ * Closes a resource before SIGINT or SIGTERM ends this process, the newest first. Otherwise programs in their own process groups
+ * would continue. A program with its own signal handlers is not affected.
+ * @returns a function that cancels the registration after the resource is closed
  */
 export function closeAtSignal(close: Close): () => void {
   open.add(close)
@@ -17,7 +17,7 @@ export function closeAtSignal(close: Close): () => void {
 
 async function closeAll(signal: NodeJS.Signals): Promise<void> {
   if (process.listenerCount(signal) > 0) return
-  // Closing makes the program fail. It must not end before everything is closed.
+  // Closing makes the program fail, but it must not end before everything is closed.
   process.on('uncaughtException', () => {})
   for (const close of [...open].reverse()) await close().catch(() => {})
   process.exit(1)

@@ -1,9 +1,9 @@
 import { execFileSync, spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 
-/** The cores on which processes run, as lists that `taskset` reads: `0`, `2-7`. */
+/** The cores of processes, in the list format of `taskset`: `0`, `2-7`. */
 export interface Cores {
-  /** The server under test runs alone, so that it cannot use the cores of other processes. */
+  /** The tested server gets its own cores, so that it cannot use those of other processes. */
   readonly server: string
   readonly load: string
   readonly database: string
@@ -11,9 +11,9 @@ export interface Cores {
 }
 
 /**
- * Divides the cores. Of two cores the server has the first; load generator and PostgreSQL share the second. Reads are then
- * bounded by one core of Node, and writes mostly by PostgreSQL. Of more cores, PostgreSQL gets the rest. Undefined for one
- * core, which cannot be divided.
+ * Divides the cores. With two cores, the server gets the first, and the load generator and PostgreSQL share the second. One
+ * Node.js core then limits reads, and PostgreSQL mostly limits writes. With more cores, PostgreSQL gets the rest. Returns
+ * `undefined` for a single core.
  */
 export function divideCores(count: number): Cores | undefined {
   if (count < 2) return undefined
@@ -28,7 +28,7 @@ export function pinned(cores: string | undefined, program: string, args: readonl
   return cores === undefined ? [program, ...args] : ['taskset', '-c', cores, program, ...args]
 }
 
-/** Moves a running process with its threads and children to other cores. Later children run there too. */
+/** Moves a running process with its threads and children to other cores. Later children start there too. */
 export function moveToCores(pid: number, cores: string): void {
   for (const id of [pid, ...childrenOf(pid)]) {
     try {

@@ -10,33 +10,32 @@ import { closeAtSignal } from './close-at-signal.ts'
 import { moveToCores } from './cores.ts'
 import { runProgram } from './run-program.ts'
 
-/** A PostgreSQL with durable commits. */
+/** A PostgreSQL server with durable commits. */
 export interface DatabaseServer {
-  /** Makes a database and returns its URL: an empty one, or a copy of another one without connections. */
+  /** Creates a database, empty or as a copy of another one without connections. Returns its URL. */
   create(name: string, template?: string): Promise<string>
-  /** Kills the server with SIGKILL, and starts it on the same data. @throws Error when the server is not the bench's own */
+  /** Kills the server with SIGKILL and starts it on the same data. @throws Error if it is a server of the caller */
   crash(): Promise<void>
   /**
-   * Starts a standby on a copy of the data, while there are no other connections, and returns its URL. The standby ends with
-   * the server.
-   * @throws Error when the server is not the bench's own
+   * Starts a standby on a copy of the data, while there are no other connections, and returns its URL. It stops with the server.
+   * @throws Error if it is a server of the caller
    */
   startStandby(): Promise<string>
-  /** Drops what was created, and ends the server when it is the bench's own. */
+  /** Drops all created databases, and stops the server unless it belongs to the caller. */
   close(): Promise<void>
 }
 
-/** Opens the server. The bench's own server has PostgreSQL's defaults, so every commit waits for the disk. */
+/** Opens the server. A new server has PostgreSQL's default settings, so every commit waits for the disk. */
 export async function openDatabaseServer({
   url,
   folder,
   cores,
 }: {
-  /** A server of the caller, with the rights to create databases and roles; undefined: a server of the bench. */
+  /** A server of the caller, with rights to create databases and roles. `undefined` for a new server. */
   readonly url: string | undefined
-  /** Holds data and log. Other users must be able to enter the folder above it. */
+  /** The folder of data and log. Other users must be able to enter its parent folder. */
   readonly folder: string
-  /** Cores of the server; undefined: the system chooses. */
+  /** The cores of the server. `undefined` if the system chooses. */
   readonly cores?: string | undefined
 }): Promise<DatabaseServer> {
   const own = url === undefined ? await startOwn(folder, cores) : undefined
@@ -44,7 +43,7 @@ export async function openDatabaseServer({
   const created: string[] = []
   return {
     create: async (name, template) => {
-      // An earlier run may have left a database of this name.
+      // An earlier run may have left a database with this name.
       await execute(serverUrl, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`)
       await execute(serverUrl, `CREATE DATABASE ${name}${template === undefined ? '' : ` TEMPLATE ${template}`}`)
       created.push(name)
@@ -68,7 +67,7 @@ export async function openDatabaseServer({
 async function startOwn(folder: string, cores: string | undefined) {
   const data = join(folder, 'data')
   mkdirSync(data, { recursive: true })
-  // As root, PostgreSQL runs as another user, who must be able to enter the folder.
+  // If this process is root, PostgreSQL runs as another user, who must be able to enter the folder.
   chmodSync(folder, 0o711)
   const home = await prepareHome(data, join(folder, 'state'))
   await createClusterOnce(home, PASSWORD)
@@ -119,7 +118,7 @@ function urlOf(port: number): string {
   return `postgres://${DATABASE_USER}:${PASSWORD}@127.0.0.1:${port}/postgres`
 }
 
-/** Runs one statement over a connection of its own, and returns the rows. */
+/** Runs one statement over a new connection, and returns the rows. */
 export async function execute(url: string, statement: string): Promise<readonly unknown[]> {
   const client = new pg.Client({ connectionString: url })
   await client.connect()

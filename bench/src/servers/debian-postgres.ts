@@ -9,10 +9,10 @@ import { POSTGRES_BIN, type SystemProgram, type Workplace } from './workplace.ts
 
 export const DEBIAN_POSTGRES: SystemProgram = { file: join(POSTGRES_BIN, 'postgres'), debianPackage: 'postgresql-15' }
 export const PGBOUNCER: SystemProgram = { file: '/usr/sbin/pgbouncer', debianPackage: 'pgbouncer' }
-/** The superuser of every PostgreSQL that a drill starts. */
+/** The superuser of every PostgreSQL server of a drill. */
 export const SUPERUSER = 'postgres'
 
-/** Turns durability off: no test database needs to survive a crash. */
+/** Disables durability, because no test database must survive a crash. */
 const FAST = {
   fsync: 'off',
   synchronous_commit: 'off',
@@ -25,7 +25,7 @@ const POSTGRES_START_MS = 20_000
 const PGBOUNCER_START_MS = 10_000
 const POLL_MS = 50
 
-/** Starts Debian's PostgreSQL for tests. It trusts every user of this machine. @returns its port */
+/** Starts Debian's PostgreSQL for tests. It trusts every local user. @returns its port */
 export async function startDebianPostgres(workplace: Workplace): Promise<number> {
   const start = { name: 'postgres', bin: POSTGRES_BIN, settings: {}, password: undefined }
   return (await startPostgres(workplace, start)).port
@@ -33,11 +33,11 @@ export async function startDebianPostgres(workplace: Workplace): Promise<number>
 
 export interface PostgresServer {
   readonly port: number
-  /** Kills the server with all of its processes, as a loss of power would. Data in the system's cache stays. */
+  /** Kills the server with all its processes. Like in a crash, data in the system's cache stays. */
   kill(): Promise<void>
-  /** Starts it again on its data. Resolves when it accepts writes. */
+  /** Starts the server again on its data. Resolves when it accepts writes. */
   revive(): Promise<void>
-  /** The processor time since its start, in milliseconds. */
+  /** Returns the processor time since the server's start, in milliseconds. */
   processorMs(): number
 }
 
@@ -45,11 +45,11 @@ export interface ServerStart {
   readonly name: string
   readonly bin: string
   readonly settings: Readonly<Record<string, string | number>>
-  /** The password of its superuser. Undefined: the server trusts every user of this machine. */
+  /** The password of the superuser. `undefined` if the server trusts every local user. */
   readonly password: string | undefined
 }
 
-/** Starts a PostgreSQL that is not durable, unless its settings say so. */
+/** Starts a PostgreSQL server. It is not durable unless its settings say so. */
 export async function startPostgres(workplace: Workplace, start: ServerStart): Promise<PostgresServer> {
   const { name, bin, settings, password } = start
   const data = await createCluster(workplace, start)
@@ -91,12 +91,12 @@ async function createCluster(workplace: Workplace, { name, bin, password }: Serv
   return data
 }
 
-/** Waits for a database that accepts writes. @throws Error with the last failure when the time is over */
+/** Waits for a database that accepts writes. @throws Error with the last failure if the time is over */
 function waitUntilWritable(url: string, withinMs: number): Promise<void> {
   return waitUntilExecuted(url, 'BEGIN READ WRITE; COMMIT', withinMs)
 }
 
-/** Repeats a statement until it succeeds. @throws Error with the last failure when the time is over */
+/** Repeats a statement until it succeeds. @throws Error with the last failure if the time is over */
 export async function waitUntilExecuted(url: string, statement: string, withinMs: number): Promise<void> {
   const deadlineMs = performance.now() + withinMs
   for (;;) {
@@ -111,7 +111,7 @@ export async function waitUntilExecuted(url: string, statement: string, withinMs
 }
 
 /**
- * Starts PgBouncer in transaction mode before a PostgreSQL that trusts this machine. It keeps PgBouncer's other defaults, so
+ * Starts PgBouncer in transaction mode for a PostgreSQL server that trusts local users. It otherwise has PgBouncer's defaults, so
  * it refuses unknown startup parameters.
  * @returns its port
  */

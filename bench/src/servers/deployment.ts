@@ -10,40 +10,40 @@ import { ROOT } from '../program.ts'
 import { runProgram } from './run-program.ts'
 import { type Server, startServer } from './server.ts'
 
-/** The sources and the database that a service runs with. */
+/** The sources and the database of a service. */
 export interface DeploymentOptions {
-  /** The checkout from which the service starts. Default: this one. */
+  /** The checkout that contains the service. This one by default. */
   readonly checkout?: string
-  /** Holds logs, secrets and compile caches. */
+  /** The folder of logs, secrets and compile caches. */
   readonly folder: string
   readonly databaseUrl: string
-  /** Settings in addition to the stack's own. */
+  /** Settings in addition to those of the stack. */
   readonly env: Readonly<Record<string, string>>
 }
 
-/** A service as an image runs it: its sources, a compile cache filled by `warm-up`, a restricted role, metrics on. */
+/** A service as in its image: with its sources, a compile cache from `warm-up`, a restricted role, and metrics. */
 export interface Deployment {
   readonly secrets: Secrets
-  /** Runs a command of the service. @returns what it printed */
+  /** Runs a command of the service. @returns its output */
   runCommand(...args: readonly string[]): Promise<string>
-  /** Starts another process of the service. Its threads follow the number of its cores, as in an image. */
+  /** Starts another process of the service. The number of threads depends on its cores, as in an image. */
   start(options?: StartOptions): Promise<Server>
 }
 
 export interface StartOptions {
-  /** Default: the system chooses. */
+  /** By default, the system chooses. */
   readonly cores?: string | undefined
-  /** Default: the number of cores of this machine. */
+  /** By default, the number of cores of this machine. */
   readonly coreCount?: number
-  /** The folder in which the process leaves a CPU profile when it stops; undefined: none is made. */
+  /** The folder for a CPU profile when the process stops. `undefined` for no profile. */
   readonly profileFolder?: string | undefined
-  /** Settings of this process alone. */
+  /** Settings only for this process. */
   readonly env?: Readonly<Record<string, string>>
 }
 
 const EXTRA_THREADS = 4
 
-/** The size of Node's thread pool, as the start script of the images sets it. */
+/** Returns the size of Node.js's thread pool, as in the start script of the images. */
 export function threadsFor(coreCount: number): string {
   return String(coreCount + EXTRA_THREADS)
 }
@@ -53,8 +53,8 @@ export function hasService(checkout: string, name: string): boolean {
 }
 
 /**
- * Migrates the database and fills the compile cache, as an image and its first start do.
- * @throws Error for an unknown service
+ * Migrates the database and fills the compile cache, like an image and its first start.
+ * @throws Error if the service is unknown
  */
 export async function deploy(name: string, options: DeploymentOptions): Promise<Deployment> {
   const definition = services.find((service) => service.name === name)
@@ -68,7 +68,7 @@ export async function deploy(name: string, options: DeploymentOptions): Promise<
     const env = await findDeployedEnvironment(definition, { ...options, secrets, cache })
     return runProgram({ program: process.execPath, args: [entry, ...args], env, cwd: folder })
   }
-  // A container loses its additions to the cache: each one starts from the image's cache.
+  // Each container starts with the image's cache and loses its own additions.
   const startFromImage = () => {
     rmSync(caches.running, { recursive: true, force: true })
     cpSync(caches.image, caches.running, { recursive: true })
@@ -106,11 +106,11 @@ function entryOf(checkout: string, name: string): string {
 
 export interface EnvironmentOptions extends Pick<DeploymentOptions, 'databaseUrl' | 'env'> {
   readonly secrets: Secrets
-  /** The folder of Node's compile cache. */
+  /** The folder of Node.js's compile cache. */
   readonly cache: string
 }
 
-/** The environment of a process: free ports, and otherwise the settings of `npm start`, with NODE_ENV as in an image. */
+/** Returns the environment of a process: that of `npm start`, with free ports and NODE_ENV as in an image. */
 export async function findDeployedEnvironment(
   definition: ServiceDefinition,
   options: EnvironmentOptions,
@@ -120,14 +120,14 @@ export async function findDeployedEnvironment(
     NODE_ENV: 'production',
     [definition.portSetting]: String(await freePort()),
     [`${definition.prefix}OTEL_EXPORTER_PROMETHEUS_PORT`]: String(await freePort()),
-    // Processes have addresses of their own, but one public address: auth refuses tokens of another issuer.
+    // Processes have different addresses but one public address, because auth refuses tokens of another issuer.
     ...(definition.name === 'auth' && { AUTH_JWT_ISSUER: 'https://auth.example.com' }),
     ...options.env,
   }
   return environmentOf(definition, own, {
     databaseUrl: options.databaseUrl,
     secrets: options.secrets,
-    // No mail server listens there: no measured request sends a mail.
+    // There is no mail server, because no measured request sends a mail.
     smtpPort: await freePort(),
     homeUrl: 'http://localhost:3000',
     movedLogDirectory: undefined,

@@ -3,7 +3,7 @@ import type { SystemProgram, Workplace } from './workplace.ts'
 /** The HAProxy of Debian 12. */
 export const HAPROXY: SystemProgram = { file: '/usr/sbin/haproxy', debianPackage: 'haproxy' }
 
-/** Starts HAProxy in the foreground, so that it ends with the workplace. */
+/** Starts HAProxy in the foreground, so that it stops with the workplace. */
 export async function startHaproxy(workplace: Workplace, listeners: readonly Listener[]): Promise<void> {
   const file = workplace.write('haproxy.cfg', haproxyConfig(listeners))
   await workplace.start({ name: 'haproxy', program: HAPROXY.file, args: ['-db', '-f', file] })
@@ -21,21 +21,21 @@ interface Listener {
 interface ListenedServer {
   readonly name: string
   readonly port: number
-  /** The port of `check`, if it is another one. */
+  /** The port of `check`, if it differs. */
   readonly checkPort?: number
 }
 
-/** Long enough for the longest request of a service. */
+/** Longer than the longest request of a service. */
 const HTTP_TIMEOUT = '60s'
-/** Connections to a database may stay idle for any time. */
+/** Connections to a database may be idle for a long time. */
 const TCP_TIMEOUT = '1h'
 const CHECK_MS = 250
-/** One late answer of a busy server does not remove it from service. */
+/** One late answer of a busy server must not take it out of service. */
 const FALLS = 3
 
 /**
- * The configuration of an HAProxy on loopback. A server that fails its checks gets no new requests. Over HTTP it finishes its
- * open requests; over TCP its connections are cut, because it is a database that is no longer the primary.
+ * Returns the configuration of a local HAProxy. A server that fails its checks gets no new requests. Over HTTP, it finishes its
+ * open requests. Over TCP, its connections are closed, because it is a database that is no longer the primary.
  */
 export function haproxyConfig(listeners: readonly Listener[]): string {
   return [

@@ -17,11 +17,11 @@ export const PATRONI_PROGRAMS: readonly SystemProgram[] = [
 export interface DatabaseCluster {
   readonly nodes: readonly PatroniNode[]
   readonly superuser: PatroniCluster['superuser']
-  /** Resolves to the name of the primary once the other servers stream from it, one of them synchronously. */
+  /** Resolves to the primary's name when the other servers stream from it, one of them synchronously. */
   waitUntilComplete(): Promise<string>
-  /** Kills PostgreSQL of a node. With `machine` it kills Patroni too, as a loss of power would. */
+  /** Kills PostgreSQL of a node. `machine` also kills Patroni, like a power failure. */
   kill(name: string, what: 'machine' | 'PostgreSQL'): Promise<void>
-  /** Restarts the processes that a kill has ended. */
+  /** Restarts the killed processes. */
   revive(name: string): Promise<void>
 }
 
@@ -33,7 +33,7 @@ const REQUEST_MS = 2_000
 const Members = z.object({ members: z.array(z.object({ name: z.string(), role: z.string(), state: z.string() })) })
 type Member = z.output<typeof Members>['members'][number]
 
-/** Disposing of the workplace ends etcd and the nodes. */
+/** Starts the cluster. Disposing of the workplace stops etcd and the nodes. */
 export async function startCluster(workplace: Workplace): Promise<DatabaseCluster> {
   const cluster: PatroniCluster = {
     etcdPort: await startEtcd(workplace),
@@ -90,7 +90,7 @@ async function startEtcd(workplace: Workplace): Promise<number> {
   return port
 }
 
-/** The id of the server's first process; undefined if it does not run. */
+/** Returns the id of the server's main process, or `undefined` if it does not run. */
 function postmasterOf({ dataFolder }: PatroniNode): number | undefined {
   const file = join(dataFolder, 'postmaster.pid')
   return existsSync(file) ? Number.parseInt(readFileSync(file, 'utf8'), 10) : undefined
@@ -108,7 +108,7 @@ async function waitUntilComplete(nodes: readonly PatroniNode[]): Promise<string>
   throw new Error(`the cluster is not complete: ${JSON.stringify(members)}`)
 }
 
-/** The primary of a cluster in which no node is missing. */
+/** Returns the primary of a complete cluster. */
 function primaryOf(members: readonly Member[]): string | undefined {
   const inRole = (role: string) => members.filter((member) => member.role === role)
   const streaming = members.filter(({ state }) => state === 'streaming' || state === 'running').length
@@ -117,7 +117,7 @@ function primaryOf(members: readonly Member[]): string | undefined {
   return isWhole && primary?.state === 'running' ? primary.name : undefined
 }
 
-/** A node's view of the cluster; undefined while the node does not answer. */
+/** Returns a node's view of the cluster, or `undefined` if the node does not answer. */
 async function readMembers({ restPort }: PatroniNode): Promise<readonly Member[] | undefined> {
   try {
     const signal = AbortSignal.timeout(REQUEST_MS)
@@ -128,7 +128,7 @@ async function readMembers({ restPort }: PatroniNode): Promise<readonly Member[]
   }
 }
 
-/** A PostgreSQL that Patroni runs, and its ports. */
+/** A PostgreSQL server that Patroni runs, and its ports. */
 interface PatroniNode {
   readonly name: string
   readonly postgresPort: number
@@ -144,7 +144,7 @@ interface PatroniCluster {
   readonly superuser: { readonly name: string; readonly password: string }
 }
 
-/** After this time an unreachable primary is replaced. Patroni allows no smaller value. */
+/** An unreachable primary is replaced after this time. Patroni allows no smaller value. */
 const TTL_SECONDS = 20
 const LOOP_SECONDS = 2
 const RETRY_SECONDS = 3
@@ -152,8 +152,8 @@ const RETRY_SECONDS = 3
 const LOOPBACK = '127.0.0.1'
 
 /**
- * The configuration of one node, as JSON, which is also YAML. A commit is answered only when a second node has it on disk, so
- * the loss of the primary loses no acknowledged write.
+ * Returns the configuration of a node as JSON, which is also YAML. A commit is acknowledged only when a second node has it on
+ * disk, so the loss of the primary loses no acknowledged write.
  */
 function patroniConfig(node: PatroniNode, cluster: PatroniCluster): string {
   const { superuser } = cluster
@@ -168,7 +168,7 @@ function patroniConfig(node: PatroniNode, cluster: PatroniCluster): string {
         ttl: TTL_SECONDS,
         loop_wait: LOOP_SECONDS,
         retry_timeout: RETRY_SECONDS,
-        // Patroni does not wait for a crashed server to recover: another node has all of its data.
+        // Do not wait until a crashed server has recovered, because another node has all its data.
         primary_start_timeout: 0,
         master_start_timeout: 0,
         synchronous_mode: true,

@@ -1,24 +1,21 @@
 import { readdirSync, readFileSync } from 'node:fs'
 
-/** The unit in which Linux counts processor time. */
+/** Linux's unit of processor time. */
 const TICK_MS = 10
 
-/**
- * Kills processes and all of their descendants, as a loss of power would. All are stopped first, so that no child runs on
- * without its parent.
- */
+/** Kills processes with all descendants, like a power failure. Stops all first, so that no child continues without its parent. */
 export function killTree(roots: readonly number[]): void {
   const all = roots.flatMap((root) => [root, ...descendantsOf(root)])
   for (const signal of ['SIGSTOP', 'SIGKILL'] as const) for (const pid of all) send(pid, signal)
 }
 
-/** The processor time in milliseconds of a process, its descendants, and its children that have ended. */
+/** Returns the processor time of a process, its descendants, and its ended children, in milliseconds. */
 export function processorMsOf(root: number): number {
   const running = [root, ...descendantsOf(root)].map((pid) => ticksOf(pid, OWN_TIMES))
   return (running.reduce((sum, ticks) => sum + ticks, 0) + ticksOf(root, TIMES_OF_ENDED_CHILDREN)) * TICK_MS
 }
 
-/** The processor time that a process has used itself, in milliseconds; undefined where the system does not say. */
+/** Returns the processor time of one process in milliseconds. `undefined` if the system does not report it. */
 export function processorMsOfOne(pid: number | undefined): number | undefined {
   return statOf(pid).length === 0 ? undefined : ticksOf(pid, OWN_TIMES) * TICK_MS
 }
@@ -27,7 +24,7 @@ function send(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal)
   } catch {
-    // The process has ended in the meantime.
+    // The process has just ended.
   }
 }
 
@@ -42,7 +39,7 @@ function descendantsOf(pid: number): readonly number[] {
   return below(pid)
 }
 
-/** The places of user time and system time in the list of `statOf`. */
+/** The positions of user and system time in the list of `statOf`. */
 const OWN_TIMES = [11, 12] as const
 const TIMES_OF_ENDED_CHILDREN = [13, 14] as const
 const PARENT = 1
@@ -53,15 +50,15 @@ function ticksOf(pid: number | undefined, [user, system]: readonly [number, numb
 }
 
 /**
- * Returns the words in which Linux describes a process after its name, which stands in parentheses and may contain spaces.
- * Empty when it has ended.
+ * Returns the fields with which Linux describes a process, after its name in parentheses, which may contain spaces. Empty if the
+ * process has ended.
  */
 function statOf(pid: number | undefined): readonly string[] {
   const text = readProcess(pid, 'stat')
   return text === '' ? [] : (text.split(') ').at(-1)?.split(' ') ?? [])
 }
 
-/** Reads a file of /proc about a process. Empty when the process has ended. */
+/** Reads a /proc file of a process. Empty if the process has ended. */
 export function readProcess(pid: number | undefined, file: string): string {
   try {
     return readFileSync(`/proc/${pid}/${file}`, 'utf8')

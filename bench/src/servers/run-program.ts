@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { pinned } from './cores.ts'
 
-/** Returns the standard output. @throws Error with the output when the program fails */
+/** Returns the standard output. @throws Error with the output if the program fails */
 export async function runProgram({
   program,
   args,

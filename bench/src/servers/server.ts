@@ -6,15 +6,15 @@ import { processorMsOfOne, readProcess } from './process-tree.ts'
 
 export interface Server {
   readonly url: string
-  /** Milliseconds from the start of the process to the first 200 of each of the paths `signs`. */
+  /** Milliseconds from the start of the process to the first 200 of each path in `signs`. */
   readonly startMs: readonly number[]
-  /** Memory of the process, in MiB; undefined where the system does not say. */
+  /** Returns the memory of the process in MiB. `undefined` if the system does not report it. */
   residentMib(): number | undefined
-  /** Processor time used so far, in milliseconds; undefined where the system does not say. */
+  /** Returns the used processor time in milliseconds. `undefined` if the system does not report it. */
   processorMs(): number | undefined
-  /** Ends the server by SIGTERM, as a deployment does. */
+  /** Stops the server with SIGTERM, like a deployment. */
   stop(): Promise<void>
-  /** Kills the server by SIGKILL, in the middle of its work. */
+  /** Kills the server with SIGKILL during its work. */
   kill(): Promise<void>
 }
 
@@ -25,33 +25,33 @@ const STOP_MS = 35_000
 const ERROR_LENGTH = 4_000
 
 /**
- * Starts a server, on the Node.js of this process unless it is another program. Its output goes into pipes
- * that are read and discarded, as the output of a container is read.
- * @throws Error with its standard error when it ends, or does not answer in time
+ * Starts a server, with the Node.js of this process unless it is another program. Its output is read from pipes and discarded, as
+ * a container's output is read.
+ * @throws Error with its standard error if it ends or does not answer in time
  */
 export async function startServer(command: {
   readonly name: string
-  /** A program that is no TypeScript file. */
+  /** A program that is not a TypeScript file. */
   readonly program?: string
-  /** A TypeScript file and its arguments, or the arguments of the program. */
+  /** A TypeScript file and its arguments, or the arguments of `program`. */
   readonly args: readonly string[]
   readonly env: Readonly<Record<string, string>>
   readonly cwd: string
-  /** Undefined: the system chooses the cores. */
+  /** `undefined` if the system chooses the cores. */
   readonly cores: string | undefined
   /** The URL without a slash at the end. */
   readonly url: string
-  /** Paths that answer 200 once the server works, in the expected order. */
+  /** Paths that answer 200 when the server works, in the expected order. */
   readonly signs: readonly string[]
-  /** How often they are asked for. Default: as often as `startMs` needs to be exact, which takes processor time. */
+  /** How often they are requested. By default often, for an exact `startMs`, which takes processor time. */
   readonly pollMs?: number
-  /** How long a start may take, in milliseconds. Default: 30 s. */
+  /** The longest start, in milliseconds. 30 s by default. */
   readonly startMsMax?: number
 }): Promise<Server> {
   const [program = '', ...args] = pinned(command.cores, command.program ?? process.execPath, command.args)
   const spawnedMs = performance.now()
   const child = spawn(program, args, { cwd: command.cwd, env: command.env, stdio: ['ignore', 'pipe', 'pipe'] })
-  // A signal to this process group does not reach the server.
+  // Signals to this process's group do not reach the server.
   const killLast = () => child.kill('SIGKILL')
   process.once('exit', killLast)
   child.once('exit', () => process.removeListener('exit', killLast))

@@ -10,22 +10,22 @@ export interface SystemProgram {
   readonly debianPackage: string
 }
 
-/** A folder in which programs of the system run, as a user without rights. */
+/** A folder in which system programs run, as a user without special rights. */
 export interface Workplace extends AsyncDisposable {
   readonly folder: string
-  /** The user that programs run as; undefined: the user of this process. */
+  /** The user of the programs. `undefined` for the user of this process. */
   readonly account: Account | undefined
-  /** Writes a file that programs may read. @returns its path */
+  /** Writes a file that the programs can read. @returns its path */
   write(name: string, text: string): string
-  /** Creates a folder that only the programs may use. @returns its path */
+  /** Creates a folder that only the programs can use. @returns its path */
   createFolder(name: string): string
-  /** Starts a program. Disposing of the workplace ends the programs, the last one first. */
+  /** Starts a program. Disposing of the workplace stops the programs, the last one first. */
   start(program: { readonly name: string; readonly program: string; readonly args: readonly string[] }): Promise<Child>
-  /** Runs `act` when the workplace is disposed of, before programs that were started earlier end. */
+  /** Runs `act` when the workplace is disposed of, before the programs that were started earlier stop. */
   defer(act: () => Promise<void>): void
 }
 
-/** The folder of PostgreSQL's programs on Debian 12. */
+/** The folder of PostgreSQL's programs in Debian 12. */
 export const POSTGRES_BIN = '/usr/lib/postgresql/15/bin'
 
 const END_STEPS = [
@@ -39,7 +39,7 @@ export function requirePrograms(programs: readonly SystemProgram[]): void {
   if (missing.length > 0) throw new Error(`programs are missing: apt-get install ${missing.join(' ')}`)
 }
 
-/** When the workplace is disposed of, its programs end and its folder is removed. @param parent the parent of the new folder */
+/** Creates a workplace. Disposing of it stops its programs and removes its folder. @param parent the parent folder */
 export async function openWorkplace(name: string, parent = tmpdir()): Promise<Workplace> {
   // PostgreSQL does not run as root.
   const account = process.getuid?.() === 0 ? await chooseAccount() : undefined
@@ -49,7 +49,7 @@ export async function openWorkplace(name: string, parent = tmpdir()): Promise<Wo
   started.defer(() => rmSync(folder, { recursive: true, force: true }))
   let disposal: Promise<void> | undefined
   const dispose = () => {
-    // Every caller awaits the same disposal, because a second `disposeAsync` would not wait for the first.
+    // All callers await the same disposal, because a second `disposeAsync` would not wait for the first.
     disposal ??= started.disposeAsync()
     return disposal
   }

@@ -8,16 +8,15 @@ import { positiveInteger, ROOT, runCommand, say, secondsSince, time } from '../p
 import { execute } from '../servers/database.ts'
 import { runProgram } from '../servers/run-program.ts'
 
-// Measures how long `auth adopt` takes for a large database of supabase/auth 2.196:
-// `node bench/src/speed/adopt-size.ts`, with a million users, who have an identity and three sessions each. Prints
-// how long `--prepare` takes, how long `auth adopt` takes after it, while nobody serves, how long requests of
-// an old service would wait, and how long the whole takes. It needs an idle machine.
+// Measures `auth adopt` on a large database of supabase/auth 2.196: `node bench/src/speed/adopt-size.ts`, with a million users,
+// who have one identity and three sessions each. Prints the time of `--prepare`, the time of `auth adopt` after it, during which
+// neither service works, the time that requests of an old service would wait, and the total time. Use an idle machine.
 
 const GOAL_LOCKED_SECONDS = 5
 const GOAL_SECONDS = 600
 const SESSIONS_OF_USER = 3
 const BATCH_USERS = 50_000
-/** The owner of the tables, as in an installation of Supabase. */
+/** The owner of the tables, as in a Supabase installation. */
 const OWNER = 'supabase_auth_admin'
 const ROLES = [OWNER, 'supabase_admin', 'postgres', 'anon', 'authenticated', 'service_role'] as const
 const Indexes = z.array(z.object({ name: z.string(), definition: z.string() }))
@@ -42,7 +41,7 @@ async function run({ users, form }: Options): Promise<void> {
   await measure(Object.assign(new URL(url), { username: OWNER }).href, bench.folder)
 }
 
-/** Adopts the database, and prints how long it took. @throws Error when the command does not say how long requests waited */
+/** Adopts the database and prints the times. @throws Error if the command does not report how long requests waited */
 async function measure(databaseUrl: string, folder: string): Promise<void> {
   const adopt = (...options: readonly string[]) => runAdopt(databaseUrl, folder, options)
   say(/^time .*$/m.exec(await adopt('--check'))?.[0] ?? '')
@@ -83,7 +82,7 @@ function verdict(seconds: number, goal: number): string {
   return seconds < goal ? 'met' : 'NOT MET'
 }
 
-/** Makes the tables from a dump, and fills them without the checks and indexes that a server needs. */
+/** Creates the tables from a dump, and fills them without the checks and indexes of a running server. */
 async function fill(url: string, { users, form }: Options): Promise<void> {
   for (const role of ROLES) {
     await execute(
@@ -94,7 +93,7 @@ async function fill(url: string, { users, form }: Options): Promise<void> {
   await execute(url, readFileSync(DUMP, 'utf8'))
   await execute(url, `GRANT CREATE ON DATABASE trestle_bench_adopt_size TO ${OWNER}`)
   await execute(url, `ALTER ROLE ${OWNER} SET search_path = auth`)
-  // The rows of the dump would count too.
+  // Remove the rows of the dump, which would count too.
   await execute(url, 'TRUNCATE auth.users, auth.audit_log_entries, auth.refresh_tokens, auth.flow_state CASCADE')
   const indexes = Indexes.parse(await execute(url, PLAIN_INDEXES))
   await execute(url, indexes.map(({ name }) => `DROP INDEX auth.${name}`).join(';'))
@@ -114,10 +113,7 @@ const PLAIN_INDEXES = `
     AND t.relname IN ('users', 'identities', 'sessions', 'refresh_tokens', 'mfa_amr_claims')
     AND NOT EXISTS (SELECT FROM pg_constraint k WHERE k.conindid = i.oid)`
 
-/**
- * Users, each with an identity and sessions as a server writes them. The triggers of foreign keys and of applications stay
- * off.
- */
+/** Inserts users with an identity and sessions, like a server. Triggers of foreign keys and applications are off. */
 function insertUsers(from: number, to: number, form: Options['form']): string {
   return `
     SET session_replication_role = replica;

@@ -1,5 +1,5 @@
-// Measures the services of this checkout beside those of another, usually the commit before:
-// `node bench/src/speed/against.ts ../before`.
+// Compares the speed of this checkout's services with another checkout, usually the previous commit: `node
+// bench/src/speed/against.ts ../before`.
 
 import { rmSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
@@ -15,11 +15,11 @@ import { createGenerator, type LoadGenerator, rateOf, sample, tryLoad } from './
 import { preparePasswordEndpoints, type Rounds } from './passwords.ts'
 import { type Endpoint, type Scenario, scenarios } from './scenarios.ts'
 
-/** The control is a second deployment of the other checkout: its ratio shows how much equal code differs on this machine. */
+/** The control is a second deployment of the other checkout. Its ratio shows how much equal code differs on this machine. */
 const SIDES = ['before', 'control', 'now'] as const
 type Side = (typeof SIDES)[number]
 
-/** The upper end of a ratio's interval must reach this. */
+/** The upper end of a ratio's interval must reach this value. */
 const GOAL = 0.97
 
 interface Subject {
@@ -34,9 +34,9 @@ interface Bench {
   readonly rounds: Rounds
   readonly cores: Cores | undefined
   readonly checkouts: Readonly<Record<Side, string>>
-  /** Settings of this checkout only. */
+  /** Settings only for this checkout. */
   readonly setting: Readonly<Record<string, string>>
-  /** A pattern that the names of the measured endpoints match. */
+  /** A pattern for the names of the measured endpoints. */
   readonly only: string
 }
 
@@ -108,7 +108,7 @@ async function prepare({ service, env, prepare }: Scenario, side: Side, bench: B
   const databaseUrl = await database.create(`trestle_bench_${service}_${side}`)
   const options = { checkout: checkouts[side], folder: join(folder, side), databaseUrl }
   const deployment = await deploy(service, { ...options, env: side === 'now' ? { ...env, ...setting } : env })
-  // Auth hashes passwords on every core. Both sides may have all cores, since only one side is loaded at a time.
+  // Auth hashes passwords on all cores. All sides may use all cores, because only one is loaded at a time.
   const all = service === 'auth' ? cores?.all : cores?.server
   const server = await deployment.start({ cores: all, coreCount: service === 'auth' ? availableParallelism() : 1 })
   const { runCommand } = deployment
@@ -121,7 +121,7 @@ async function prepare({ service, env, prepare }: Scenario, side: Side, bench: B
   return { server, endpoints: endpoints.filter(({ name }) => new RegExp(only).test(name)) }
 }
 
-/** Requests a second by side. The sides alternate in beginning a round; the first round only warms up. */
+/** Returns requests per second by side. The sides begin the rounds in turn. The first round is a warm-up. */
 async function rotate(subjects: readonly [Side, Subject][], index: number, { generate, rounds }: Bench) {
   const rates: Record<Side, number[]> = { before: [], control: [], now: [] }
   for (let round = 0; round <= rounds.count; round++) {

@@ -9,13 +9,12 @@ import type { Server } from '../servers/server.ts'
 import { openWorkplace, type Workplace } from '../servers/workplace.ts'
 import { createGenerator, type Load, type LoadGenerator, tryLoad } from './load.ts'
 
-// Measures what captures cost on a Citus cluster: `CITUS_PG_BIN=… node bench/src/speed/citus-figures.ts`. Prints
-// captures a second and the processor time of a capture in the service, on the coordinator and on the
-// workers, with 1, 2 and 3 workers, entering by the coordinator and by any server. Prints the same on plain
-// PostgreSQL: with calls of many merchants, which a cluster cannot have, and with calls of one merchant, as
-// on a cluster. One process of the service gets all captures. All servers share the cores of this machine, so
-// the rates do not add up as they would on machines of their own; the processor times do. It needs an idle
-// machine.
+// Measures the cost of captures on a Citus cluster: `CITUS_PG_BIN=… node bench/src/speed/citus-figures.ts`. Prints captures per
+// second and the processor time of a capture in the service, on the coordinator and on the workers. It measures 1, 2 and 3
+// workers, with requests through the coordinator and through any server. For comparison it measures plain PostgreSQL: with calls
+// for many merchants, which a cluster cannot have, and with calls for one merchant, as on a cluster. One process of the service
+// gets all captures. All servers share the cores of this machine, so the rates do not add up as on separate machines, but the
+// processor times do. Use an idle machine.
 
 const TRANSACTIONS_EACH = 40
 const CONNECTIONS = 32
@@ -72,13 +71,13 @@ async function measureCluster(words: Words, workers: number): Promise<void> {
 
 type Bench = Awaited<ReturnType<typeof prepare>>
 
-/** Payments on the coordinator alone, with authorized transactions to capture. */
+/** Starts payments only on the coordinator, with authorized transactions to capture. */
 async function prepare(workplace: Workplace, cluster: CitusCluster, { merchants, seconds }: Words) {
   const shop = createShop(merchants)
   const deployment = await deployPayments(workplace, cluster, { ...shop, seed: { ...shop.seed, transactions: [] } })
   const url = cluster.url(DATABASE)
   await insertTransactions((statement) => execute(url, statement), TRANSACTIONS_EACH)
-  // Each below another merchant than the one before.
+  // Each is of another merchant than the one before.
   const tokens = Ids.parse(await execute(url, 'SELECT id FROM payments.transactions ORDER BY substr(id, 12, 5), id'))
   const generate = createGenerator({ folder: workplace.folder, cores: undefined })
   const load: Load = {
@@ -92,7 +91,7 @@ async function prepare(workplace: Workplace, cluster: CitusCluster, { merchants,
   return { cluster, deployment, generate, load, seconds }
 }
 
-/** Prints a line. @throws Error when a capture fails */
+/** Measures captures and prints a line. @throws Error if a capture fails */
 async function measure(
   bench: Bench,
   {
@@ -102,7 +101,7 @@ async function measure(
     settings,
   }: {
     readonly title: string
-    /** The servers by which the service enters. */
+    /** The servers to which the service connects. */
     readonly nodes: readonly number[]
     readonly workers: number
     /** Further environment variables of the service. */
@@ -131,7 +130,7 @@ async function measure(
   }
 }
 
-/** @throws Error when a capture fails */
+/** @throws Error if a capture fails */
 async function sample(
   { url }: Server,
   { generate, load, seconds }: { readonly generate: LoadGenerator; readonly load: Load; readonly seconds: number },
@@ -141,7 +140,7 @@ async function sample(
   return result
 }
 
-/** Processor time in milliseconds so far, and how many captures are stored. */
+/** Returns the processor time so far in milliseconds, and the number of stored captures. */
 async function readUse({ cluster }: Bench, server: Server, workers: number) {
   const count = await cluster.asSuperuser(0, DATABASE, 'SELECT count(*) FROM payments.trail_entries')
   const ofWorkers = Array.from({ length: workers }, (_, nth) => cluster.server(nth + 1).processorMs())

@@ -12,13 +12,13 @@ import { createBenchFolder, positiveInteger, ROOT, runCommand, say, secondsSince
 import { execute } from '../servers/database.ts'
 import { distributionOf } from '../statistics.ts'
 
-// Measures how long an operator waits for each list of the console: `node bench/src/speed/console-lists.ts`, with
-// ten thousand users and a million transactions, nine of ten of one merchant. It needs an idle machine.
+// Measures how long an operator waits for each list of the console: `node bench/src/speed/console-lists.ts`, with ten thousand
+// users and a million transactions, 90 % of them of one merchant. Use an idle machine.
 
 const GOAL_MS = 300
 const ROUNDS = 40
 const MERCHANTS = 100
-/** The share of the transactions that one merchant has. */
+/** The share of one merchant in all transactions. */
 const SHARE_OF_ONE = 0.9
 
 const App = z.object({ app: z.object({ key: z.string() }) })
@@ -55,7 +55,7 @@ async function run({ users, transactions }: Options): Promise<void> {
   }
 }
 
-/** Returns the id of the merchant with most rows. */
+/** Fills the databases. Returns the id of the merchant with most rows. */
 async function fill(
   { PAYMENTS_URL = '', DB_URL = '' }: StackStatus,
   { users, transactions }: Options,
@@ -74,7 +74,7 @@ async function fill(
   return busiest
 }
 
-/** Returns the cookie of the first operator. @throws Error when the console answers without one */
+/** Returns the cookie of the first operator. @throws Error if the console sends none */
 async function signIn({ CONSOLE_URL = '', CONSOLE_EMAIL = '', CONSOLE_PASSWORD = '' }: StackStatus): Promise<string> {
   const answer = await fetch(`${CONSOLE_URL}/sign-in`, {
     method: 'POST',
@@ -87,7 +87,7 @@ async function signIn({ CONSOLE_URL = '', CONSOLE_EMAIL = '', CONSOLE_PASSWORD =
   return cookies.join('; ')
 }
 
-/** The addresses of the lists, with searches and filters that match many rows, few and none. */
+/** Returns the addresses of the lists, with searches and filters that match many rows, few rows and none. */
 async function listPaths({ DB_URL = '' }: StackStatus, busiest: string): Promise<readonly string[]> {
   const [one] = Ids.parse(
     await execute(

@@ -6,16 +6,16 @@ import { DURABLE, startCitusCluster } from '../servers/citus-cluster.ts'
 import { execute } from '../servers/database.ts'
 import { openWorkplace } from '../servers/workplace.ts'
 
-// Measures how long `payments distribute` stops writes: `CITUS_PG_BIN=… node bench/src/speed/distribute-size.ts`, with a
-// million transactions that are captured once each. It prints the slowest steps, and how long the ledger took to verify after
-// writes had resumed. It needs an idle machine.
+// Measures how long `payments distribute` blocks writes: `CITUS_PG_BIN=… node bench/src/speed/distribute-size.ts`, with a million
+// transactions that have one capture each. Prints the slowest steps, and the time to verify the ledger after writes have resumed.
+// Use an idle machine.
 
 const WORKERS = 2
 const MERCHANTS = 200
 const GOAL_SECONDS = 60
-/** Captures of one call. */
+/** The number of captures in one call. */
 const BATCH = 100
-/** Connections that make captures at a time. */
+/** The number of connections that make captures. */
 const FILLERS = 2
 const SLOWEST = 3
 
@@ -45,7 +45,7 @@ async function run({ transactions }: { readonly transactions: number }): Promise
   say(`the ledger was verified in ${last.seconds.toFixed(1)} s`)
 }
 
-/** Authorizes and captures the same number of transactions of each merchant. */
+/** Authorizes and captures the same number of transactions for each merchant. */
 async function fill(url: string, merchantIds: readonly string[], each: number): Promise<void> {
   const waiting = [...merchantIds]
   const work = async () => {
@@ -58,7 +58,7 @@ async function fill(url: string, merchantIds: readonly string[], each: number): 
   await execute(url, 'VACUUM ANALYZE')
 }
 
-/** Captures every transaction of a merchant by the function that requests call. @throws by SQL when one is refused */
+/** Returns SQL that captures every transaction of a merchant with the function of requests. It fails if one is refused. */
 function captureAll(merchantId: string): string {
   return `DO $$ DECLARE
     asked json;
@@ -81,12 +81,12 @@ function captureAll(merchantId: string): string {
 
 interface TimedStep {
   readonly title: string
-  /** Seconds from the start of the run. */
+  /** Seconds since the start of the run. */
   readonly atSeconds: number
   readonly seconds: number
 }
 
-/** The steps in the output of `payments distribute`: `7/50 distribute transactions (3.4 s)`. */
+/** Reads the steps in the output of `payments distribute`: `7/50 distribute transactions (3.4 s)`. */
 function readSteps(printed: string, totalSeconds: number): readonly TimedStep[] {
   const begins = [...printed.matchAll(/^\d+\/\d+ (.+) \((\d+\.\d) s\)$/gm)].map(([, title = '', at]) => ({
     title,

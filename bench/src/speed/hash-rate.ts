@@ -1,5 +1,5 @@
-// Prints how many argon2id hashes of the service's strength this machine makes a second: node hash-rate.ts SECONDS. It is a
-// process of its own, because the number of threads is fixed before the first hash.
+// Prints how many argon2id hashes with the service's parameters this machine makes per second: node hash-rate.ts SECONDS. It runs
+// in its own process, because the number of threads must be set before the first hash.
 import { availableParallelism } from 'node:os'
 import { hash } from '@node-rs/argon2'
 

@@ -3,9 +3,9 @@ import { listPages, PAGE_ROWS, request } from '../fixtures.ts'
 import { readCount, say, timesOf } from '../program.ts'
 import { median } from '../statistics.ts'
 
-// Measures how long it takes to find products among a million: `node bench/src/speed/inventory-size.ts [products]`. It asks for
-// pages at any depth, an attribute that one product of a thousand has, words and SKUs, and takes medians of 20 over HTTP, on
-// an idle machine. Exit status 1 when one takes longer than its target (inventory reference: Performance targets).
+// Measures how long it takes to find products among a million: `node bench/src/speed/inventory-size.ts [products]`. It requests
+// pages at any depth, an attribute of one product in a thousand, words and SKUs. The results are medians of 20 over HTTP, on an
+// idle machine. The exit status is 1 if one takes longer than its target (inventory reference: Performance targets).
 
 const ROUNDS = 20
 const PAGE_MS = 10

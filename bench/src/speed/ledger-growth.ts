@@ -4,9 +4,9 @@ import { createApp, insertTransactions, merchantBody, post, request } from '../f
 import { say } from '../program.ts'
 import { distributionOf } from '../statistics.ts'
 
-// Measures how the time of a request grows with the rows of a merchant: `node bench/src/speed/ledger-growth.ts [sizes]`, by default
-// 1000,100000,1000000 transactions and as many lines. Each size has a database and a service of its own. All are asked in
-// turn, so that a disturbance of the machine hits all of them. The goal is 1.2 times the smallest.
+// Measures how the time of a request grows with the rows of a merchant: `node bench/src/speed/ledger-growth.ts [sizes]`, by
+// default 1000,100000,1000000 transactions and as many lines. Each size has its own database and service. All get requests in
+// turn, so that a disturbance of the machine affects all. The goal is at most 1.2 times the time of the smallest.
 
 const GOAL = 1.2
 const ROUNDS = 61
@@ -21,16 +21,16 @@ interface Grown {
   readonly url: string
   readonly merchantId: string
   readonly headers: Readonly<Record<string, string>>
-  /** Some ids of transactions, from the newest to the oldest. */
+  /** Some transaction ids, from the newest to the oldest. */
   readonly transactions: readonly string[]
-  /** The newest transactions: what is captured was usually authorized not long ago. */
+  /** The newest transactions, because captures usually follow soon after the authorization. */
   readonly recent: readonly string[]
 }
 
 const CreatedMerchant = z.object({ merchant: z.object({ id: z.string() }) })
 const Ids = z.array(z.object({ id: z.string() }))
 
-/** The measured requests. `at` goes from 0, the newest transaction, to 1, the oldest. */
+/** The measured requests. `at` ranges from 0 for the newest transaction to 1 for the oldest. */
 const questions: readonly (readonly [name: string, ask: (grown: Grown, round: number) => Promise<unknown>])[] = [
   ...[0, 0.5, 0.9].flatMap((at) => [
     [`page of transactions at ${at}`, (grown: Grown) => readPage(grown, 'transactions', at)] as const,
@@ -86,7 +86,7 @@ async function fillMerchant(size: number): Promise<Grown> {
   return { size, url: server.url, merchantId: merchant.id, headers, transactions, recent }
 }
 
-/** Lines at the ids of the transactions. They only fill the lists, and the ledger does not verify with them. */
+/** Inserts lines with the ids of transactions. They only fill the lists, and the ledger does not verify with them. */
 function insertLines(merchantId: string, count: number): string {
   return `INSERT INTO payments.lines (merchant_id, id, created, kind, balance, fee, description, transaction_id, amount, currency,
       balance_after, journal_id, test, hash, hash_version)

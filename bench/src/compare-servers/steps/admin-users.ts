@@ -181,7 +181,7 @@ export const adminChanges: Subject = {
   ],
 }
 
-/** Lists of users and the audit log. No other subject makes users in this round. */
+/** Lists of users and the audit log. No other subject creates users in this round. */
 export const adminLists: Subject = {
   name: 'admin lists',
   steps: [

@@ -148,7 +148,7 @@ const exchange = (from: string): Step => ({
   keep: `${from}-session`,
 })
 
-/** Mails whose links end in a code that the browser exchanges. */
+/** Mails with links that end in a code, which the browser exchanges. */
 export const pkceMails: Subject = {
   name: 'PKCE mails',
   steps: [
@@ -210,7 +210,7 @@ const byCode = (email: string, mail: string, keep = 'x'): RequestStep => ({
   keep,
 })
 
-/** Changes of an email address that both addresses confirm. */
+/** Email changes that both addresses confirm. */
 export const emailChanges: Subject = {
   name: 'changes of email',
   steps: [

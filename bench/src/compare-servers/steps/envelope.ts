@@ -115,7 +115,7 @@ export const apiVersions: Subject = {
   ),
 }
 
-/** Requests without credentials that have a body. */
+/** Requests with a body and without credentials. */
 const OPEN = [
   ...['POST /signup', 'POST /otp', 'POST /magiclink', 'POST /recover', 'POST /resend', 'POST /verify'],
   ...['POST /token?grant_type=password', 'POST /token?grant_type=refresh_token', 'POST /token?grant_type=pkce'],
@@ -154,7 +154,7 @@ const TYPES = [
   'nonsense',
 ]
 
-/** Bodies that are no objects, and other types of content. */
+/** Bodies that are not objects, and other content types. */
 export const bodyForms: Subject = {
   name: 'forms of bodies',
   steps: [

@@ -35,7 +35,7 @@ export const authenticatorApps: Subject = {
   steps: [
     signUp('ada'),
     signIn('ada', 'tablet'),
-    // supabase/auth makes this factor for another user.
+    // supabase/auth creates this factor, so another user requests it.
     signUp('cara'),
     ...bodies(
       'POST /factors',
@@ -78,7 +78,7 @@ export const authenticatorApps: Subject = {
       },
       { as: 'ada' },
     ),
-    // Methods that were used within one second have no order.
+    // Authentication methods that were used in the same second have no order.
     { pauseMs: 1_100 },
     verify('ada', 'app', 'raised', -1),
     getUser('raised'),
@@ -133,7 +133,7 @@ export const authenticatorApps: Subject = {
   ],
 }
 
-/** Factors of another user, and factors that an admin handles. */
+/** Factors of another user, and factors that an admin manages. */
 export const adminFactors: Subject = {
   name: 'admin and factors',
   steps: [

@@ -13,7 +13,7 @@ import {
 const answers = (hook: HookName, body: Json, status = 200): Step => ({ answerOf: hook, status, body })
 const refusal = (code: number, message: string) => ({ error: { http_code: code, message } })
 
-/** Answers of a hook with the status of a sign-up that follows, each with a new address. */
+/** The bodies and statuses of hook answers. A sign-up with a new address follows each answer. */
 const BEFORE_ANSWERS: readonly (readonly [Json, number])[] = [
   [refusal(403, 'not you'), 200],
   [refusal(418, 'a teapot'), 200],

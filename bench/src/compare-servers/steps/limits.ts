@@ -2,7 +2,7 @@ import { mailTo, PASSWORD, type Step, type Subject, signIn, signUp } from '../st
 
 const times = (count: number, step: Step): readonly Step[] => Array.from({ length: count }, () => step)
 
-/** Limits of two requests, and the answers above them. */
+/** Limits of two requests, and the answers above these limits. */
 export const limits: Subject = {
   name: 'limits',
   steps: [
@@ -25,7 +25,7 @@ export const limits: Subject = {
   ],
 }
 
-/** Two mails an hour, to users that exist. */
+/** A limit of two mails an hour, for existing users. */
 export const mailLimit: Subject = {
   name: 'mails an hour',
   steps: [
@@ -49,7 +49,7 @@ export const mailLimit: Subject = {
   ],
 }
 
-/** Two mails an hour, and a change of email, which needs two. */
+/** A limit of two mails an hour, and an email change, which needs two mails. */
 export const mailsOfChange: Subject = {
   name: 'mails of a change',
   steps: [

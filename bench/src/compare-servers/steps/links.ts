@@ -163,7 +163,7 @@ export const invitations: Subject = {
   ],
 }
 
-/** Addresses on the list, addresses off the list, and addresses that only look as if they were on it. */
+/** URLs that the list allows, URLs that it does not, and URLs that only look like allowed ones. */
 const ADDRESSES = [
   ...['http://localhost:3000', 'http://localhost:3000/', 'http://localhost:3000/a', 'http://localhost:3000/a?b=c#d'],
   ...[

@@ -1,6 +1,6 @@
 import { bodies, getUser, PASSWORD, type Subject, sends, signIn, signUp } from '../step.ts'
 
-/** PUT /user where no confirmation is needed. */
+/** `PUT /user` without confirmation of changes. */
 export const ownUser: Subject = {
   name: 'own user',
   steps: [
@@ -65,7 +65,7 @@ export const ownUser: Subject = {
   ],
 }
 
-/** The answer does not depend on which users exist. */
+/** The answer must not depend on existing users. */
 const ADMIN_PATH = 'GET /admin/users/11111111-1111-4111-8111-111111111111'
 
 const AUTHORIZATIONS = {
@@ -95,7 +95,7 @@ export const bearers: Subject = {
   steps: [
     signUp('ada'),
     ...Object.entries(AUTHORIZATIONS).flatMap(([name, value]) =>
-      // A sign-out would change the next answers.
+      // A sign-out would change the following answers.
       (value.includes('ada') ? ['GET /user', ADMIN_PATH] : ['GET /user', 'POST /logout', ADMIN_PATH]).map((send) => ({
         name: `${send}: ${name}`,
         send,

@@ -1,6 +1,6 @@
 import { bodies, getUser, mailTo, PASSWORD, type Subject, sends, signIn, signUp } from '../step.ts'
 
-/** Every option is off, and each user is new. */
+/** All options are off. Each step has a new user. */
 export const switchedOff: Subject = {
   name: 'switched off',
   steps: [
@@ -79,7 +79,7 @@ export const emailOff: Subject = {
   ],
 }
 
-/** Rules for new passwords: characters, a nonce, one session. */
+/** Rules for new passwords: required characters, a nonce, and a single session. */
 export const passwordRules: Subject = {
   name: 'rules for passwords',
   steps: [

@@ -1,6 +1,6 @@
 import { bodies, getUser, PASSWORD, type Subject, sends, signIn, signUp } from '../step.ts'
 
-/** Sign-ups by email where no confirmation is needed. */
+/** Sign-ups by email without confirmation. */
 export const signUps: Subject = {
   name: 'sign-ups',
   steps: [
@@ -103,7 +103,7 @@ export const largeMetadata: Subject = {
   ],
 }
 
-/** Sign-ups by phone where no confirmation is needed. */
+/** Sign-ups by phone without confirmation. */
 export const phoneSignUps: Subject = {
   name: 'sign-ups by phone',
   steps: [
@@ -152,7 +152,7 @@ export const phoneSignUps: Subject = {
 
 const signUpAnonymously = { name: 'sign up', send: 'POST /signup', keep: 'nemo' }
 
-/** Anonymous users where no confirmation is needed. */
+/** Anonymous users without confirmation. */
 export const anonymous: Subject = {
   name: 'anonymous users',
   steps: [

@@ -5,15 +5,15 @@ import { runProgram } from '../../servers/run-program.ts'
 export interface Language {
   readonly name: string
   readonly toolchains: readonly Toolchain[]
-  /** Generates the clients in an empty folder, and compiles them. @throws Error with the output of the tool that fails */
+  /** Generates the clients in an empty folder and compiles them. @throws Error with the output of the failed tool */
   readonly generate: (home: string) => Promise<unknown>
-  /** Does the main job of each service with its client. @throws Error with the output of the program */
+  /** Does each service's main job with its client. @throws Error with the output of the program */
   readonly doJobs?: (home: string, env: Readonly<Record<string, string>>) => Promise<unknown>
 }
 
 /**
- * Generates the clients of a language, and does the main jobs with them. Clients that are not sound do no jobs.
- * @param say takes a line for each step: what it did, or why it failed
+ * Generates the clients of a language, and does the main jobs with them, unless generation or compilation fails.
+ * @param say takes a line for each step: its result, or why it failed
  * @returns whether each step succeeded
  */
 export async function tryLanguage(
@@ -56,7 +56,7 @@ interface Toolchain {
   readonly args: readonly string[]
 }
 
-/** The names of the toolchains that are missing or too old. */
+/** The names of missing or outdated toolchains. */
 export async function findMissing(toolchains: readonly Toolchain[], path = process.env.PATH ?? ''): Promise<string[]> {
   const tried = toolchains.map(async ({ name, program, args }) => {
     const isThere = runProgram({ program, args, env: { ...process.env, PATH: path } as Record<string, string> })
@@ -68,7 +68,7 @@ export async function findMissing(toolchains: readonly Toolchain[], path = proce
   return [...new Set((await Promise.all(tried)).flat())]
 }
 
-/** Clients of oapi-codegen, whose answers have a member for each status. */
+/** Clients of oapi-codegen. Their responses have a member for each status. */
 export const go: Language = {
   name: 'go',
   toolchains: [{ name: 'Go', program: 'go', args: ['version'] }],
@@ -107,7 +107,7 @@ export const java: Language = {
     await runProgram({ program: 'mvn', args: copy, cwd: home })
     for (const service of SERVICES) {
       const names = [`invokerPackage=${service}`, `apiPackage=${service}.api`, `modelPackage=${service}.model`]
-      // Without skipFormModel=false, the generator leaves out what only forms use, and yet imports it.
+      // Without skipFormModel=false, the generator omits models that only forms use, but still imports them.
       const parts = ['apiDocs=false', 'modelDocs=false', 'apiTests=false', 'modelTests=false', 'skipFormModel=false']
       const jar = join(home, 'openapi-generator-cli-7.25.0.jar')
       const options = ['--additional-properties', names.join(','), '--global-property', parts.join(',')]
@@ -118,20 +118,20 @@ export const java: Language = {
   },
 }
 
-/** The generator says hundreds of lines about what it does. */
+/** Suppresses hundreds of log lines of the generator. */
 const QUIET_JAVA = { ...process.env, JAVA_TOOL_OPTIONS: '-Dorg.slf4j.simpleLogger.defaultLogLevel=error' } as Record<
   string,
   string
 >
 
-/** The generator reads no other media types than it knows. With this, bodies of these are bytes. */
+/** The generator supports only known media types. With these overrides, other bodies are bytes. */
 const PYTHON_CONFIG = `post_hooks: []
 content_type_overrides:
   text/csv: application/octet-stream
   application/x-ndjson: application/octet-stream
 `
 
-/** Clients of openapi-python-client, which leaves out an operation that it does not understand. */
+/** Clients of openapi-python-client. It skips operations that it does not understand. */
 export const python: Language = {
   name: 'python',
   toolchains: [
@@ -150,7 +150,7 @@ export const python: Language = {
     for (const service of SERVICES) {
       const args = ['generate', '--config', 'config.yaml', '--meta', 'none', '--path', documentOf(service)]
       const said = await runProgram({ program: generator, args: [...args, '--output-path', service], cwd: home })
-      // The generator skips an operation that it does not understand.
+      // The generator only warns about a skipped operation.
       if (/WARNING|ERROR/.test(said)) throw new Error(`${service}: ${said}`)
     }
     copyProgram('main.py', home)
@@ -162,7 +162,7 @@ export const python: Language = {
   doJobs: (home, env) => runProgram({ program: join(home, 'venv/bin/python'), args: ['main.py'], cwd: home, env }),
 }
 
-/** A Python program that imports every module of the packages that its arguments name, and names each that fails. */
+/** A Python program that imports every module of the given packages, and names each module that fails. */
 const IMPORT_ALL = `import importlib, pkgutil, sys
 failed = []
 for name in sys.argv[1:]:
@@ -194,7 +194,7 @@ const TYPESCRIPT_CONFIG = {
   include: ['.'],
 }
 
-/** Types of openapi-typescript for openapi-fetch, with which the jobs are done, and clients of @hey-api/openapi-ts. */
+/** Types of openapi-typescript for openapi-fetch, which does the jobs, and clients of @hey-api/openapi-ts. */
 export const typescript: Language = {
   name: 'typescript',
   toolchains: [{ name: 'npm', program: 'npm', args: ['--version'] }],
@@ -204,7 +204,7 @@ export const typescript: Language = {
     const install = ['install', '--no-audit', '--no-fund', '--silent', '--save-exact', ...TYPESCRIPT_PACKAGES]
     await runProgram({ program: 'npm', args: install, cwd: home })
     copyProgram('main.mts', home)
-    // Otherwise a member with a default would be required, in requests too.
+    // By default, a member with a default value would be required, even in requests.
     for (const service of SERVICES) {
       await runAll('npx', home, [
         ['openapi-typescript', documentOf(service), '--output', `${service}.d.ts`, '--default-non-nullable=false'],

@@ -180,7 +180,7 @@ function nextOf(cursor: Cursor): Promise<Listed> {
   })
 }
 
-/** The error of a call. It must be of the class that the client documents. */
+/** Returns the error of a call, which must have the documented class. */
 async function catchError(
   call: () => PromiseLike<unknown>,
   { Paylike, name }: { readonly Paylike: Paylike; readonly name: ErrorName },
@@ -216,7 +216,7 @@ interface Listed {
   readonly [member: string]: unknown
 }
 
-/** The published client of the API for Node.js, every method of it. */
+/** All methods of the published Node.js client. */
 interface PaylikeClient {
   setKey(key: string): void
   readonly apps: {
@@ -259,7 +259,7 @@ type ErrorName =
   | 'ConflictError'
   | 'ValidationError'
 
-/** The package's export: it makes a client for a key, and has the error classes. */
+/** The export of the package. It creates a client for a key, and has the error classes. */
 type Paylike = ((key: string | undefined, options: { url: string }) => PaylikeClient) &
   Readonly<Record<ErrorName, new () => { readonly message: string; readonly data?: unknown }>>
 

@@ -10,11 +10,11 @@ import { z } from 'zod'
 import { ROOT, say } from '../../program.ts'
 import { PASSWORD } from './users.ts'
 
-/** Two tabs of one browser, whose user is signed in at the old service. */
+/** Two tabs of one browser, with a user who is signed in at the old service. */
 export interface Tabs {
-  /** Refreshes in the first tab, whatever the service answers. */
+  /** Refreshes in the first tab, with any response. */
   refreshFirst(): Promise<void>
-  /** Switches both tabs to another service. @throws Error when a tab is signed out, or does not read its user */
+  /** Switches both tabs to another service. @throws Error if a tab is signed out, or cannot read its user */
   continueAt(url: string): Promise<void>
   close(): Promise<void>
 }
@@ -32,7 +32,7 @@ const DISCARDED = 'AuthRefreshDiscardedError'
 const SETTLE_MS = 30_000
 const SETTLE_STEP_MS = 20
 
-/** The program of Chromium: CHROMIUM, or the one in PATH. @throws Error when there is none */
+/** The Chromium program: CHROMIUM, or the one in PATH. @throws Error if there is none */
 export function requireChromium(): string {
   const program = process.env.CHROMIUM ?? findProgram('chromium')
   if (program !== undefined) return program
@@ -40,10 +40,9 @@ export function requireChromium(): string {
 }
 
 /**
- * Signs a user up with supabase-js in Chromium, and opens a second tab with the same storage. The page stands
- * before the service as the gateway of Supabase does: its address stays when the service behind it is
- * replaced.
- * @throws Error when the user cannot sign up
+ * Signs a user up with supabase-js in Chromium, and opens a second tab with the same storage. Like Supabase's gateway, the page
+ * is in front of the service: its URL stays the same when the service is replaced.
+ * @throws Error if the user cannot sign up
  */
 export async function openTabs(chromium: string, serviceUrl: string): Promise<Tabs> {
   await using started = new AsyncDisposableStack()
@@ -75,7 +74,7 @@ export async function openTabs(chromium: string, serviceUrl: string): Promise<Ta
   }
 }
 
-/** A tab that has read the token before another tab refreshed sends the parent of the newest token. */
+/** Sends the parent of the newest token, like a tab that read the token before the other tab refreshed. */
 async function continueInBothTabs(first: Page, second: Page): Promise<void> {
   const steps: readonly (readonly [tab: Page, script: string])[] = [
     [second, `client.auth.refreshSession({ refresh_token: parents.at(-2) ?? '' })`],
@@ -102,7 +101,7 @@ async function continueInBothTabs(first: Page, second: Page): Promise<void> {
   say(`two tabs go on without SIGNED_OUT; their events: ${[...new Set(seen)].join(', ')}`)
 }
 
-/** Both tabs refresh with one token. auth-js drops the answer that the other tab has overtaken, and keeps the session. */
+/** Both tabs refresh with one token. auth-js drops the overtaken response and keeps the session. */
 async function refreshAtOnce(first: Page, second: Page): Promise<void> {
   await settle(first, second)
   const answers = await Promise.all([act(first, REFRESH), act(second, REFRESH)])
@@ -112,9 +111,9 @@ async function refreshAtOnce(first: Page, second: Page): Promise<void> {
 }
 
 /**
- * Waits until both tabs read the same session. Each process of Chromium has a copy of the storage, and learns
- * later what another one has written. A tab that begins a refresh before this gets `Refresh result discarded`
- * from auth-js, whatever the service answers.
+ * Waits until both tabs read the same session. Each Chromium process has a copy of the storage, which gets the writes of other
+ * processes with a delay. If a tab refreshed earlier, auth-js would report `Refresh result discarded`, whatever the service
+ * responds.
  */
 async function settle(first: Page, second: Page): Promise<void> {
   const deadlineMs = performance.now() + SETTLE_MS
@@ -139,7 +138,7 @@ const LIBRARY = readFileSync(
   createRequire(join(ROOT, 'services', 'auth', 'package.json')).resolve('@supabase/supabase-js/dist/umd/supabase.js'),
   'utf8',
 )
-/** Each tab records the refresh tokens that it has seen, including those that the other tab has fetched. */
+/** Each tab records the refresh tokens that it has seen, including those fetched by the other tab. */
 const PAGE = `<!doctype html><link rel="icon" href="data:,"><script src="/supabase.js"></script><script>
   const events = [], parents = []
   const client = supabase.createClient(location.origin, 'anon')

@@ -6,14 +6,13 @@ import { runProgram } from '../../servers/run-program.ts'
 import { commandOf, type Place, start } from './place.ts'
 import { addFactor, expectSignIn, forEach, type Known, refresh, sayAcknowledged, sendLoad, signUp } from './users.ts'
 
-/** Each so-manyth user has an authenticator app. */
+/** One user in this many has an authenticator app. */
 const FACTOR_EVERY = 20
 const Count = z.object({ count: z.number() })
 
 /**
- * Imports from supabase/auth (docs/runbooks/moving-in.md): while it serves, again for later changes, and once after it was
- * stopped.
- * @throws Error when acknowledged data is lost
+ * Imports from supabase/auth (docs/runbooks/moving-in.md): while it runs, again for later changes, and once after it was stopped.
+ * @throws Error if acknowledged data is lost
  */
 export async function importRunning({
   users,
@@ -23,9 +22,9 @@ export async function importRunning({
 }: {
   readonly users: number
   readonly rate: number
-  /** The old service, with a database of its own. */
+  /** The old service, with its own database. */
   readonly source: Place
-  /** An empty database for ours. */
+  /** An empty database for the new service. */
   readonly targetUrl: string
 }): Promise<void> {
   const target: Place = { ...source, databaseUrl: targetUrl }
@@ -69,7 +68,7 @@ interface Reader extends AsyncDisposable {
 
 const RUNBOOK = new URL('../../../../docs/runbooks/moving-in.md', import.meta.url)
 
-/** Creates the role as the runbook says, and drops it at the end. @throws Error when the runbook has other statements */
+/** Creates the role as the runbook says, and drops it at the end. @throws Error if the runbook has other statements */
 async function createReader(databaseUrl: string): Promise<Reader> {
   const runbook = readFileSync(RUNBOOK, 'utf8')
   const [making] = /^ *CREATE ROLE auth_reader\b[\s\S]*?(?=^ *END$)/m.exec(runbook) ?? []
@@ -87,7 +86,7 @@ async function createReader(databaseUrl: string): Promise<Reader> {
   }
 }
 
-/** Runs `auth import`. @returns its output @throws Error with its output when it fails, or when it does not import a user */
+/** Runs `auth import`. @returns its output @throws Error with its output if it fails or omits a user */
 function take({ url, password }: Reader, target: Place): Promise<string> {
   const { program, entry, env } = commandOf(target)
   const args = [entry, 'import', '--from-database', url]

@@ -14,7 +14,7 @@ export interface KillsOptions {
   readonly createPlace: () => Promise<Place>
 }
 
-/** How far a killed run had come, by its output. */
+/** The progress of a killed run, by its output. */
 const PROGRESS = {
   'before the directory was filled': '',
   'while refresh tokens were copied': 'the directory of users is filled',
@@ -22,12 +22,12 @@ const PROGRESS = {
   'after the switch': 'adopted migration',
 } as const
 
-/** How many times an adoption is killed before it runs to its end. */
+/** The number of kills of an adoption before it runs to its end. */
 const KILLS_OF_ADOPTION = 5
 
 /**
  * Kills adoptions at random moments while the old service is under load, and continues them.
- * @throws Error when acknowledged data is lost, or when the rows differ from those of a run without a kill
+ * @throws Error if acknowledged data is lost, or if the rows differ from those of a run without a kill
  */
 export async function runKills(options: KillsOptions): Promise<void> {
   const { kills, seed, createPlace } = options
@@ -41,7 +41,7 @@ export async function runKills(options: KillsOptions): Promise<void> {
     const { known, reached } = await killSome(place, options, { wanted, wholeMs, random })
     for (const progress of reached) counts.set(progress, (counts.get(progress) ?? 0) + 1)
     killed += reached.length
-    // A machine that has become faster would end before every kill.
+    // If runs ended before their kills, the machine has become faster: kill earlier.
     if (reached.length < wanted) wholeMs *= 0.8
     await expectWhole(place, known)
     say(`adoption ${adoption}: ${killed} of ${kills} kills, ${known.length} users, rows as without a kill`)
@@ -72,7 +72,7 @@ async function killSome(
   while (known.length < users) known.push(await signUp(old.url, known.length))
   const load = sendLoad(old.url, known, rate)
   const reached: string[] = []
-  // A run that ends before its moment is not counted. A further run has little work left.
+  // A run that ends before its kill is not counted. Another run has little work left.
   for (let attempt = 0; attempt < wanted; attempt += 1) {
     const progress = await adoptUntil(place, random() * wholeMs)
     if (progress !== undefined) reached.push(progress)
@@ -82,7 +82,7 @@ async function killSome(
   return { known, reached }
 }
 
-/** Adopts, and kills the process after a while. @returns how far it had come; undefined when it had already ended */
+/** Adopts, and kills the process after a while. @returns its progress, or `undefined` if it had already ended */
 async function adoptUntil(place: Place, afterMs: number): Promise<string | undefined> {
   const { program, entry, env } = commandOf(place)
   const child = spawn(program, [entry, 'adopt'], { env, stdio: ['ignore', 'pipe', 'inherit'] })
@@ -99,7 +99,7 @@ async function adoptUntil(place: Place, afterMs: number): Promise<string | undef
 }
 
 /**
- * Columns with times of a run or random values, by table. Tokens of form 2 have no row at the old service, so no id.
+ * Columns with times or random values of a run, by table. Tokens of form 2 have no row, and so no id, at the old service.
  * Identities of old versions get their ids at the switch.
  */
 async function listChance({ databaseUrl, env }: Place): Promise<Readonly<Record<string, readonly string[]>>> {
@@ -116,7 +116,7 @@ async function listChance({ databaseUrl, env }: Place): Promise<Readonly<Record<
   }
 }
 
-/** Checks that all acknowledged data is there, and that a run without a kill on the same rows gives the same rows. */
+/** Checks that no acknowledged data is lost, and that an adoption of the same rows without a kill has the same result. */
 async function expectWhole(place: Place, known: readonly Known[]): Promise<void> {
   const { databaseUrl } = place
   const chance = await listChance(place)
@@ -146,7 +146,7 @@ async function expectAcknowledged(databaseUrl: string, known: readonly Known[]):
     throw new Error(`${lost.length} of ${known.length} users lack what was acknowledged: ${JSON.stringify(lost[0])}`)
 }
 
-/** Numbers from 0 to 1 that follow from a seed (mulberry32). */
+/** Random numbers from 0 to 1 that depend only on a seed (mulberry32). */
 function randomOf(seed: number): () => number {
   let state = seed
   return () => {

@@ -8,9 +8,9 @@ const REFUSED = 400
 const SCHEMAS = ['auth', 'auth_before_trestle'] as const
 
 /**
- * Starts the old program on an adopted database, as an operator may by mistake, and sends it requests of clients and admins.
+ * Starts the old program on an adopted database, as an operator may do by mistake, and sends it requests of clients and admins.
  * @param program the old program, which migrates before it serves, as in its container
- * @throws Error when it signs a user in, acknowledges a change, or changes a row
+ * @throws Error if it signs a user in, acknowledges a change, or changes a row
  */
 export async function expectHarmless(place: Place, program: string, [first, second]: readonly Known[]): Promise<void> {
   if (first === undefined || second === undefined) throw new Error('the mistake needs two users')
@@ -37,7 +37,7 @@ interface Attempt {
   readonly token: string
 }
 
-/** Requests of clients and admins. The old service has issued the access token of the second user, which still verifies. */
+/** Requests of clients and admins. The second user's access token, issued by the old service, is still valid. */
 function attemptsOf(first: Known, second: Known): readonly Attempt[] {
   const { email } = first
   const [noToken, token, admin] = ['', second.accessToken, signAdminToken(SECRET)]

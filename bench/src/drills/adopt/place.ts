@@ -7,12 +7,12 @@ import { ROOT } from '../../program.ts'
 import { execute } from '../../servers/database.ts'
 import { runProgram } from '../../servers/run-program.ts'
 
-/** A database that moves from the old service to ours and back, with the two programs that serve it. */
+/** A database that moves from the old service to the new one and back, with the programs of both. */
 export interface Place {
   readonly databaseUrl: string
   readonly theirs: ServerKind
   readonly ours: ServerKind
-  /** The settings of both, by their names without a prefix: the environment stays when the image is replaced. */
+  /** The settings of both services, by name without prefix. The environment stays when the image is replaced. */
   readonly env: Readonly<Record<string, string>>
 }
 
@@ -31,7 +31,7 @@ const SETTINGS = {
   MAILER_AUTOCONFIRM: 'true',
   RATE_LIMIT_TOKEN_REFRESH: '1000000',
   RATE_LIMIT_OTP: '1000000',
-  // Versions before 2.70 have second factors behind a switch.
+  // Versions before 2.70 disable second factors by default.
   MFA_ENABLED: 'true',
   MFA_RATE_LIMIT_CHALLENGE_AND_VERIFY: '1000000',
 } as const
@@ -46,9 +46,9 @@ const ENCRYPTION = {
 
 /** The differences between installations of the old service. */
 export interface Variant {
-  /** The form of its refresh tokens. */
+  /** The form of the refresh tokens. */
   readonly form: '1' | '2'
-  /** Whether it encrypts passwords, secrets of factors and keys of sessions. */
+  /** Whether passwords, secrets of factors and keys of sessions are encrypted. */
   readonly encrypted: boolean
   /** Whether GOTRUE_JWT_AUD is set. Without it, users have the empty audience. */
   readonly audience: boolean
@@ -73,12 +73,12 @@ export async function start(place: Place, kind: ServerKind): Promise<Running> {
   return { url, stop, kill: () => server.kill(), [Symbol.asyncDispose]: stop }
 }
 
-/** Both services read the names of the old one. */
+/** Both services read the setting names of the old service. */
 function underNames(env: Place['env']): Place['env'] {
   return Object.fromEntries(Object.entries(env).map(([name, value]) => [`GOTRUE_${name}`, value]))
 }
 
-/** How to run `auth` in a place: program, arguments before the command's, and environment. */
+/** How to run `auth`: the program, the arguments before those of the command, and the environment. */
 export function commandOf({ databaseUrl, ours, env }: Place): {
   readonly program: string
   readonly entry: string
@@ -106,10 +106,10 @@ export async function migrateOld(place: Place, program: string): Promise<void> {
 const Tables = z.array(z.object({ schema: z.string(), name: z.string() }))
 const Texts = z.array(z.object({ row: z.string() }))
 
-/** The rows of the tables of some schemas, as sorted texts, by table. */
+/** The rows of some schemas, as sorted texts, by table. */
 type Rows = ReadonlyMap<string, readonly string[]>
 
-/** @param left columns that are left out, by table without its schema */
+/** @param left omitted columns, by table without its schema */
 export async function readRows(
   url: string,
   schemas: readonly string[],
@@ -134,7 +134,7 @@ export async function readRows(
   return rows
 }
 
-/** The first difference of two readings, as a sentence; undefined if they are equal. */
+/** The first difference of two readings as a sentence, or `undefined` if they are equal. */
 export function findDifference(expected: Rows, found: Rows): string | undefined {
   const tables = [...new Set([...expected.keys(), ...found.keys()])]
   for (const table of tables) {

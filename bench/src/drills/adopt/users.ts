@@ -2,31 +2,29 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { totpCode } from '../../fixtures.ts'
 import { say } from '../../program.ts'
 
-/** A user with the last acknowledged values of the old service. */
+/** A user with the values that the old service acknowledged last. */
 export interface Known {
   readonly email: string
   /** The newest refresh token. */
   token: string
-  /** The `n` of the user's metadata. */
+  /** The member `n` of the user's metadata. */
   written: number
-  /** An authenticator app that was verified. */
+  /** A verified authenticator app. */
   factor?: { readonly id: string; readonly secret: string }
-  /** An access token, which works for an hour. */
+  /** An access token, valid for an hour. */
   accessToken: string
 }
 
-/** The status is 0 if there was no answer. */
+/** The status is 0 if there was no response. */
 type Answer = Readonly<{ status: number; body: Readonly<Record<string, unknown>> }>
 
 export const PASSWORD = 'correct horse battery'
 const PATIENCE_MS = 30_000
-/**
- * After a start, an overloaded machine answers sign-ins with these statuses for about this long (docs/runbooks/moving-in.md).
- */
+/** After a start on an overloaded machine, sign-ins may get these statuses for about this long (docs/runbooks/moving-in.md). */
 const OVERLOADED: readonly unknown[] = [503, 504]
 const OVERLOADED_MS = 60_000
 const OVERLOADED_STEP_MS = 1_000
-/** bcrypt keeps both cores busy, so more requests at once would only wait. */
+/** bcrypt keeps both cores busy, so more concurrent requests would only wait. */
 const AT_ONCE = 4
 
 export async function call(
@@ -64,14 +62,14 @@ export async function addFactor(url: string, user: Known): Promise<void> {
   user.accessToken = String(body.access_token)
 }
 
-/** Answers a challenge of an authenticator app by its present code. */
+/** Answers the challenge of an authenticator app with its current code. */
 async function proveFactor(url: string, token: string, { id, secret }: NonNullable<Known['factor']>): Promise<Answer> {
   const challenge = await call(`${url}/factors/${id}/challenge`, {}, { token })
   const payload = { challenge_id: challenge.body.id, code: totpCode(secret, 0) }
   return call(`${url}/factors/${id}/verify`, payload, { token })
 }
 
-/** Refreshes, and writes a number into the metadata. @throws Error when the service does not acknowledge both */
+/** Refreshes, and writes a number into the metadata. @throws Error unless the service acknowledges both */
 async function refreshAndWrite(url: string, user: Known, number: number): Promise<void> {
   const { status, body } = await refresh(url, user.token)
   if (status !== 200) throw new Error(`refresh ${status} ${JSON.stringify(body)}`)
@@ -86,12 +84,12 @@ export function refresh(url: string, token: string): Promise<Answer> {
   return call(`${url}/token?grant_type=refresh_token`, { refresh_token: token })
 }
 
-/** Signs a user in, compares the acknowledged number, and verifies the second factor. @throws Error when one of these fails */
+/** Signs a user in, compares the acknowledged number, and verifies the second factor. @throws Error if one fails */
 export async function expectSignIn(url: string, user: Known): Promise<void> {
   const { email, written, factor } = user
   const { status, body } = await signIn(url, email)
   const n = numberOf(body)
-  // A write whose answer was lost may be stored.
+  // A write may be stored although its response was lost.
   if (status !== 200 || !(n >= written))
     throw new Error(`${email} signs in with ${status}, metadata ${n} of ${written}: ${JSON.stringify(body)}`)
   if (factor === undefined) return
@@ -100,7 +98,7 @@ export async function expectSignIn(url: string, user: Known): Promise<void> {
   if (level !== 'aal2') throw new Error(`${email} does not prove the factor: ${JSON.stringify(proven)}`)
 }
 
-/** Signs in as a client does that retries when the service is overloaded. */
+/** Signs in like a client that retries if the service is overloaded. */
 async function signIn(url: string, email: string): Promise<Answer> {
   const untilMs = performance.now() + OVERLOADED_MS
   for (;;) {
@@ -131,10 +129,10 @@ function numberOf({ user }: Answer['body']): number {
   return typeof metadata === 'object' && metadata !== null && 'n' in metadata ? Number(metadata.n) : Number.NaN
 }
 
-/** The outcomes of the requests of a load. A user who still waits for an answer sends none. */
+/** The outcomes of a load. A user who waits for a response sends no other request. */
 interface LoadCounts {
   readonly acknowledged: number
-  /** How the other requests failed. Status 0: no answer. */
+  /** Why the other requests failed. Status 0 means no response. */
   readonly failures: readonly string[]
 }
 
@@ -142,17 +140,17 @@ interface Load {
   stop(): Promise<LoadCounts>
 }
 
-/** Each so-manyth request signs a user up, and each so-manyth of these enrols an authenticator app. */
+/** One request in this many is a sign-up, and one sign-up in this many enrols an authenticator app. */
 const SIGN_UP_EVERY = 5
 const FACTOR_EVERY = 25
 const SAID_MAX = 10
-/** Keeps the emails of the load apart from those of earlier users. */
+/** Makes the emails of the load differ from those of earlier users. */
 const FIRST_NUMBER = 1_000_000
 
 /**
- * Sends refreshes, changes of metadata, sign-ups and enrolments to the old service. Each user has one request at a time.
+ * Sends refreshes, metadata changes, sign-ups and enrolments to the old service. Each user has one open request at most.
  * @param known receives new users and the acknowledged values
- * @param rate requests a second
+ * @param rate requests per second
  */
 export function sendLoad(url: string, known: Known[], rate: number): Load {
   const busy = new Set<Known>()
@@ -195,7 +193,7 @@ export function sendLoad(url: string, known: Known[], rate: number): Load {
 
 /**
  * Prints the outcome of a load.
- * @throws Error when nothing was acknowledged, as on an overloaded machine: then nothing was tested
+ * @throws Error if nothing was acknowledged, for example on an overloaded machine, because then nothing was tested
  */
 export function sayAcknowledged({ acknowledged, failures }: LoadCounts, moment: string): void {
   say(`${acknowledged} requests were acknowledged ${moment}, ${failures.length} failed`)

@@ -16,7 +16,7 @@ const secrets = loadSecrets(join(folder, 'secrets.env'))
 const document = readFileSync(join(ROOT, METRICS_DOCUMENT), 'utf8')
 afterAll(() => rmSync(folder, { recursive: true }))
 
-/** Series that alerts must find before anything has happened. */
+/** Series that must exist from the start, because alerts need them. */
 const ALWAYS = {
   auth: [
     'service_ready{check="process"} 1',
@@ -69,8 +69,8 @@ describe.each(['auth', 'payments', 'inventory'] as const)('the metrics of %s', (
 })
 
 /**
- * Starts a process on an empty database, which it migrates. Without `warm-up` and `migrate` as processes of their own, as a
- * deployment has them, the start takes half the processor time.
+ * Starts a process on an empty database and migrates it. Without `warm-up` and `migrate` in separate processes, as in a
+ * deployment, the start takes half the processor time.
  */
 async function start(name: keyof typeof ALWAYS, databaseUrl: string) {
   const definition = services.find((service) => service.name === name) ?? expect.fail(`there is no service ${name}`)

@@ -4,9 +4,9 @@ export interface DocumentedMetric {
   readonly name: string
   readonly type: 'counter' | 'gauge' | 'histogram'
   readonly labels: readonly string[]
-  /** The part of the heading: a service, `all services` or `the process`. */
+  /** The owner in the heading: a service, `all services` or `the process`. */
   readonly owner: string
-  /** Counted from 1. */
+  /** From 1. */
   readonly line: number
 }
 
@@ -38,7 +38,7 @@ const SERIES = /^([a-z][a-z0-9_]*)(?:\{(.*)\})? /
 /** Metrics that the listener adds for Node.js and the process. The document names only some of them. */
 const OF_THE_PROCESS = /^(nodejs|process)_/
 
-/** Finds series in Prometheus' text that the document does not list for the service, as `name{labels}`. */
+/** Finds undocumented series of a service in Prometheus' text, as `name{labels}`. */
 export function undocumentedSeries(
   printed: string,
   { document, service }: { readonly document: string; readonly service: string },

@@ -14,14 +14,14 @@ export interface Fault {
   plant(fixture: Fixture): Promise<Repair>
 }
 
-/** Repeats work until the repair, or until the work fails. Then the repair rejects with the same error. */
+/** Repeats work until the repair, or until the work fails. In that case, the repair rejects with the same error. */
 export function repeat(work: () => Promise<unknown>): Repair {
   let isOver = false
   const run = async () => {
     while (!isOver) await work()
   }
   const running = run()
-  // The work may fail before the repair awaits it, and an unhandled rejection would end the drill.
+  // An unhandled rejection would end the drill if the work fails before the repair awaits it.
   running.catch(() => {})
   return async () => {
     isOver = true
@@ -45,21 +45,21 @@ export interface Rig {
   readonly fixture: Fixture
   readonly prometheus: Prometheus
   readonly say: (line: string) => void
-  /** Ends every wait. Planted faults are repaired first. */
+  /** Ends every wait, after planted faults are repaired. */
   readonly stop: AbortSignal
 }
 
-/** Waits until the alert of a repaired fault has ended. @throws Error when it does not end in time */
+/** Waits until the alert of a repaired fault has ended. @throws Error if it does not end in time */
 export type Ending = () => Promise<void>
 
-/** Alerts use rates of two minutes and increases of five, and fire some time after their limit is crossed. */
+/** Alerts use rates over two minutes and increases over five, and fire some time after the limit is crossed. */
 const FIRE_MS = 240_000
 const OVER_MS = 420_000
-/** After this time the effect of the previous fault is known: an alert that fires earlier belongs to that fault. */
+/** The time without an alert before a fault is planted. An earlier alert belongs to the previous fault. */
 const CALM_MS = 3 * EVERY_SECONDS * 1_000
 const LOOK_MS = 500
 
-/** Plants a fault, waits for its alert, and repairs it. @throws Error when the alert fires before the fault, or not at all */
+/** Plants a fault, waits for its alert, and repairs it. @throws Error if the alert fires before the fault, or never */
 export async function drill(fault: Fault, rig: Rig): Promise<Ending> {
   const { alert, job, what } = fault
   const { fixture, prometheus, say } = rig
@@ -74,12 +74,12 @@ export async function drill(fault: Fault, rig: Rig): Promise<Ending> {
     await repair()
   }
   const over = waitUntil(stateIs(undefined), { ...rig, patienceMs: OVER_MS, late: 'does not end after its repair' })
-  // The wait may fail before the caller awaits it, and an unhandled rejection would end the drill.
+  // An unhandled rejection would end the drill if the wait fails before the caller awaits it.
   over.catch(() => {})
   return async () => say(`${alert} ended ${inSeconds(await over)} after the repair`)
 }
 
-/** Waits for a condition. @returns the milliseconds until it held @throws Error when it did not hold in time */
+/** Waits for a condition. @returns the time until it held, in milliseconds @throws Error if it does not hold in time */
 async function waitUntil(
   holds: () => Promise<boolean>,
   {
@@ -90,7 +90,7 @@ async function waitUntil(
   }: {
     readonly stop: AbortSignal
     readonly patienceMs: number
-    /** For how long the condition must hold at every check; once by default. */
+    /** How long the condition must hold at every check. By default, one check is enough. */
     readonly heldMs?: number
     /** The message of the error if the condition does not hold in time. */
     readonly late: string

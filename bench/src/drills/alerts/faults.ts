@@ -6,7 +6,7 @@ import type { Fixture } from './fixture.ts'
 import { addProduct, createProduct, invite, openShop, refresh, reserve, ship } from './load.ts'
 
 const INVITATION_TASK = 'invitation_mail'
-/** More jobs than a process runs at once. */
+/** More jobs than a process runs concurrently. */
 const INVITATIONS = 20
 /** Long enough to lock a reservation before it expires. */
 const RESERVED_SECONDS = 2
@@ -22,13 +22,13 @@ async function inviteSome({ payments, mails }: Fixture, count: number): Promise<
       if (status !== 201) throw new Error(`an invitation is answered ${status}`)
     }
   } catch (error) {
-    // A fault that was not planted has no repair, and alerts of mail would not end.
+    // If planting fails, there is no repair, and alerts about mail would not end.
     await mails.open()
     throw error
   }
 }
 
-/** Changes the waiting invitations in the queue again and again, because a retried job is stored as it was. */
+/** Changes waiting invitations in the queue repeatedly, because a retried job is stored without the change. */
 function changeWaitingJobs(fixture: Fixture, changes: string): Repair {
   return repeat(async () => {
     await delay(AGAIN_MS)
@@ -108,7 +108,7 @@ export const workFaults: readonly Fault[] = [
   },
 ]
 
-/** Shorter than the lock timeout of statements, so that requests are slow and do not fail. */
+/** Shorter than the lock timeout of statements, so that requests are slow but do not fail. */
 const LOCK_MS = 1_500
 const SHIPPERS = 12
 
@@ -124,7 +124,7 @@ async function lockAgainAndAgain(fixture: Fixture, table: string): Promise<Repai
   }
 }
 
-/** Faults of processes and of the database. Faults that harm several things come last. */
+/** Faults of processes and of the database. Faults with several effects come last. */
 export const serviceFaults: readonly Fault[] = [
   {
     alert: 'StandbyBehind',
@@ -134,7 +134,7 @@ export const serviceFaults: readonly Fault[] = [
       const client = await connect('standby')
       await client.query('SELECT pg_wal_replay_pause()')
       return async () => {
-        // The replay may end this statement too. The alert shows whether the fault lasts.
+        // The end of the replay may end this statement too. The alert shows whether the fault remains.
         await client.query('SELECT pg_wal_replay_resume()').catch(() => {})
         await client.end()
       }
@@ -164,7 +164,7 @@ export const serviceFaults: readonly Fault[] = [
       const productId = await addProduct(url)
       const unlock = await lockAgainAndAgain(fixture, 'inventory.stock_levels')
       const shippers = Array.from({ length: SHIPPERS }, (_, i) => repeat(() => ship(url, productId, `192.0.2.${i}`)))
-      // Stock uses at most as many connections as the pool has, so only other writes wait for the pool.
+      // Stock operations use at most all connections of the pool, so only other writes wait for a connection.
       const creator = repeat(() => createProduct(url))
       return async () => {
         await unlock()
@@ -197,13 +197,13 @@ export const serviceFaults: readonly Fault[] = [
   },
 ]
 
-/** Switches triggers and foreign keys off, as a superuser can. */
+/** Disables triggers and foreign keys, as a superuser can. */
 const DISARMED = 'SET session_replication_role = replica'
 const ENTRY =
   '(merchant_id, journal_id, seq) = (SELECT merchant_id, journal_id, seq FROM payments.entries ORDER BY 1, 2, 3 LIMIT 1)'
 const THEFTS = 8
 
-/** The command exits with an error when it finds something, as it must here. */
+/** The command fails if it finds a problem, which is expected here. */
 async function verifyLedger({ payments }: Fixture): Promise<void> {
   await payments.command('ledger', 'verify').catch(() => {})
 }
@@ -269,7 +269,7 @@ export const moneyAndSessionFaults: readonly Fault[] = [
   },
 ]
 
-/** Adds a row below some merchant. The id of the row ends in the last digits of the merchant's id. */
+/** Adds a row of any merchant. The row's id ends with the last digits of the merchant's id. */
 async function insertRow(fixture: Fixture, columns: string, values: string): Promise<{ merchant: string; id: string }> {
   const result = await execute(
     fixture,

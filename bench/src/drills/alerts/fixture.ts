@@ -10,32 +10,32 @@ import type { Server } from '../../servers/server.ts'
 export const SERVICES = ['auth', 'payments', 'inventory'] as const
 export type ServiceName = (typeof SERVICES)[number]
 
-/** A service that can be killed and started again with its address. */
+/** A service that can be killed and restarted at the same address. */
 export interface FixtureService {
   readonly url: string
   readonly metricsPort: number
-  /** Runs one of its commands. @throws Error when it fails */
+  /** Runs a command of the service. @throws Error if it fails */
   command(...args: readonly string[]): Promise<void>
   kill(): Promise<void>
   start(): Promise<void>
 }
 
-/** The services over one database with a standby, and the servers that they need. */
+/** The services on one database with a standby, and the servers that they need. */
 export interface Fixture extends Readonly<Record<ServiceName, FixtureService>> {
   readonly mails: MailServer
-  /** Connects as superuser, to the services' database unless another place is named. The caller ends the connection. */
+  /** Connects as superuser, by default to the services' database. The caller closes the connection. */
   connect(place?: 'standby' | 'server'): Promise<pg.Client>
   readonly databaseName: string
 }
 
 const DATABASE = 'trestle_bench_alerts'
-/** Limits would stop a load that comes from one address. */
+/** Without these settings, limits would stop a load from one address. */
 const SETTINGS: Readonly<Record<ServiceName, Readonly<Record<string, string>>>> = {
   auth: {
     AUTH_MAILER_AUTOCONFIRM: 'true',
     AUTH_RATE_LIMIT_TOKEN_REFRESH: 'off',
     AUTH_RATE_LIMIT_OTP: 'off',
-    // 60 mails a minute, which may all go out at once. Some requests exceed this limit, as the dashboard shows.
+    // 60 mails a minute, possibly all at the same moment. Some requests exceed the limit, for the dashboard.
     AUTH_RATE_LIMIT_EMAIL_SENT: '60/1s',
     AUTH_SECURITY_FAILED_ATTEMPTS: 'off',
     AUTH_SMTP_MAX_FREQUENCY: '0s',
@@ -52,7 +52,7 @@ const SETTINGS: Readonly<Record<ServiceName, Readonly<Record<string, string>>>> 
   },
   inventory: {
     INVENTORY_DB_POOL_SIZE: '4',
-    // One client gets three quarters of the pool. With a trusted proxy, requests can name other clients.
+    // One client may use three quarters of the pool. With a trusted proxy, requests can pretend to be other clients.
     INVENTORY_TRUSTED_PROXIES: '1',
   },
 }
@@ -62,9 +62,9 @@ const PORTS: Readonly<Record<ServiceName, string>> = {
   inventory: 'INVENTORY_PORT',
 }
 
-/** Disposing of `started` ends all of it. */
+/** Creates the fixture. Disposing of `started` ends everything. */
 export async function createFixture(folder: string, started: AsyncDisposableStack): Promise<Fixture> {
-  // Always a server of the drill's own, because the faults would damage any other database.
+  // Always use a separate server, because the faults would damage any other database.
   const database = await openDatabaseServer({ url: undefined, folder: join(folder, 'postgres') })
   started.defer(database.close)
   const standby = new URL(await database.startStandby())
@@ -87,7 +87,7 @@ export async function createFixture(folder: string, started: AsyncDisposableStac
     mails,
     connect: async (place) => {
       const client = new pg.Client({ connectionString: places[place ?? 'database'] })
-      // Some faults end every connection. Without a listener, the error of an idle one would end the drill.
+      // Some faults close all connections. Without a listener, the error of an idle connection would end the drill.
       client.on('error', () => {})
       await client.connect()
       return client
@@ -138,7 +138,7 @@ async function startService(
 
 export interface MailServer {
   close(): Promise<void>
-  /** Accepts connections, and never answers. */
+  /** Accepts connections but never responds. */
   silence(): Promise<void>
   open(): Promise<void>
 }

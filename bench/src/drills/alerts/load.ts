@@ -6,7 +6,7 @@ import { createClient, payOrder } from '../canaries/orders.ts'
 import { type Fixture, SERVICES, type ServiceName } from './fixture.ts'
 
 export interface Load {
-  /** Answers of each service by status since the last call. */
+  /** Responses of each service by status, since the last call. */
   take(): Readonly<Record<ServiceName, ReadonlyMap<number, number>>>
   stop(): Promise<void>
 }
@@ -14,10 +14,10 @@ export interface Load {
 const PREPARE: Readonly<
   Record<ServiceName, (fixture: Fixture, started: AsyncDisposableStack) => Promise<readonly Action[]>>
 > = { auth: prepareAuthLoad, payments: preparePaymentsLoad, inventory: prepareInventoryLoad }
-/** The most open actions of each service. More would only wait for each other while a fault lasts. */
+/** The maximum number of open actions of each service. During a fault, more would only wait. */
 const UNDER_WAY_MAX = 40
 
-/** Begins actions of each service at a fixed rate, without waiting for the last ones. */
+/** Begins actions of each service at a fixed rate, without waiting for earlier ones. */
 export async function startLoad(fixture: Fixture, started: AsyncDisposableStack, perSecond: number): Promise<Load> {
   const counts = new Map(SERVICES.map((name) => [name, new Map<number, number>()]))
   const loads = await Promise.all(
@@ -70,12 +70,12 @@ interface Ask {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** A request of a client or several. Resolves to their statuses; 0 stands for no answer. */
+/** A request of a client, or several. Resolves to the statuses. 0 stands for no response. */
 type Action = () => Promise<readonly number[]>
 
 const PATIENCE_MS = 15_000
 
-/** Sends JSON, or a text unchanged. Never throws, because services are down while a fault lasts. */
+/** Sends JSON or an unchanged text. Never throws, because services are down during a fault. */
 async function send(method: string, url: string, { body, headers = {} }: Ask = {}): Promise<Reply> {
   const type = typeof body === 'object' ? { 'content-type': 'application/json' } : {}
   try {
@@ -104,17 +104,17 @@ const USERS = 8
 interface User {
   readonly email: string
   session: Session
-  /** A client sends the next refresh token only after it has the answer to the last one. */
+  /** A client refreshes again only after it has the response to the last refresh. */
   isRefreshing: boolean
 }
 
-/** Spends a refresh token. Undefined if auth refuses it. */
+/** Uses a refresh token. Returns `undefined` if auth refuses it. */
 export async function refresh(url: string, token: string): Promise<Session | undefined> {
   const { body } = await send('POST', `${url}/token?grant_type=refresh_token`, { body: { refresh_token: token } })
   return Session.safeParse(body).data
 }
 
-/** Users read their account, refresh (now and then twice), sign in and ask for a new password. */
+/** Users read their account, refresh (sometimes twice), sign in and request a new password. */
 async function prepareAuthLoad({ auth: { url } }: Pick<Fixture, 'auth'>): Promise<readonly Action[]> {
   const users: User[] = []
   while (users.length < USERS) {
@@ -142,7 +142,7 @@ async function prepareAuthLoad({ auth: { url } }: Pick<Fixture, 'auth'>): Promis
         Array.from({ length: times }, () => ask('/token?grant_type=refresh_token', body)),
       )
       const sessions = replies.flatMap((reply) => Session.safeParse(reply.body).data ?? [])
-      // A fault costs answers, and so tokens of sessions: the user signs in again.
+      // A fault may lose responses with session tokens. The user then signs in again.
       user.session = sessions.at(-1) ?? (await signIn(url, user.email).catch(() => user.session))
       user.isRefreshing = false
       return replies.map(({ status }) => status)
@@ -166,7 +166,7 @@ async function prepareAuthLoad({ auth: { url } }: Pick<Fixture, 'auth'>): Promis
 
 const PRODUCTS = 16
 const Made = z.object({ data: z.object({ id: z.int() }) })
-/** The location that every database has. */
+/** The id of the location that exists in every database. */
 const MAIN = 1
 
 export async function addProduct(url: string): Promise<number> {
@@ -194,7 +194,7 @@ export async function ship(url: string, productId: number, address: string): Pro
   return (await send('POST', `${url}/movements`, { body, headers: { 'x-forwarded-for': address } })).status
 }
 
-/** Clients list products; stock is received, reserved and shipped. */
+/** Clients list products, and receive, reserve and ship stock. */
 async function prepareInventoryLoad({ inventory: { url } }: Pick<Fixture, 'inventory'>): Promise<readonly Action[]> {
   const products: number[] = []
   while (products.length < PRODUCTS) products.push(await addProduct(url))

@@ -9,7 +9,7 @@ import { runProgram } from '../../servers/run-program.ts'
 
 export interface Prometheus {
   readonly url: string
-  /** The values of an expression in a period, one for each scrape. Series without a number are left out. */
+  /** The values of an expression in a period, one per scrape. Omits series without a number. */
   series(expression: string, span: Span): Promise<readonly Series[]>
   /** The alerts that fire or are pending, as `name service`. */
   alerts(): Promise<ReadonlyMap<string, AlertState>>
@@ -23,27 +23,27 @@ export interface Span {
 
 export interface Series {
   readonly labels: Readonly<Record<string, string>>
-  /** Milliseconds since 1970, and the value, which may be NaN or infinite. */
+  /** Milliseconds since 1970, and a value, possibly NaN or infinite. */
   readonly points: readonly (readonly [at: number, value: number])[]
 }
 
-/** `pending`: its expression holds, but not for long enough yet. */
+/** `pending`: the expression holds, but not yet for long enough. */
 export type AlertState = z.infer<typeof AlertState>
 
 const AlertState = z.enum(['pending', 'firing'])
 
 export interface PrometheusOptions {
-  /** Holds the committed configuration and rules. */
+  /** The folder with the committed configuration and rules. */
   readonly configFolder: string
-  /** Takes the data and the changed configuration. */
+  /** The folder for the data and the changed configuration. */
   readonly folder: string
-  /** Port of the metrics by service. */
+  /** The port of the metrics of each service. */
   readonly ports: Readonly<Record<string, number>>
 }
 
 const PROMETHEUS = process.env.PROMETHEUS ?? 'prometheus'
 const PROMTOOL = process.env.PROMTOOL ?? 'promtool'
-/** How often Prometheus scrapes and evaluates. A scrape of a service whose database is down takes four seconds. */
+/** How often Prometheus scrapes and evaluates. A scrape takes four seconds if the service's database is down. */
 export const EVERY_SECONDS = 5
 const START_MS = 30_000
 
@@ -58,9 +58,9 @@ export async function checkRules(configFolder: string): Promise<string> {
 }
 
 /**
- * Starts Prometheus on the committed configuration, with other addresses, shorter intervals, and shorter times until alerts
+ * Starts Prometheus on the committed configuration, with other addresses, shorter intervals, and shorter waits before alerts
  * fire.
- * @throws Error when Prometheus does not answer in time
+ * @throws Error if Prometheus does not respond in time
  */
 export async function startPrometheus(options: PrometheusOptions): Promise<Prometheus> {
   const { folder } = options
@@ -114,7 +114,7 @@ function adaptConfig(text: string, ports: PrometheusOptions['ports']): string {
     )
 }
 
-/** Returns the same rules with a shorter wait: an alert fires when its expression holds at two evaluations. */
+/** Shortens the waits in rules: an alert fires if its expression holds at two evaluations. */
 function shorten(rules: string): string {
   return rules.replaceAll(/for: \w+/g, `for: ${2 * EVERY_SECONDS}s`)
 }

@@ -8,7 +8,7 @@ export interface CustomerCard {
 export interface Order {
   readonly key: string
   readonly card: CustomerCard
-  /** The wanted behaviour of the simulator. Undefined at a live merchant. */
+  /** The requested behaviour of the simulator. `undefined` at a live merchant. */
   readonly test: object | undefined
 }
 
@@ -29,7 +29,7 @@ const Task = z.object({
   fields: z.record(z.string(), z.string()).optional(),
 })
 
-/** The state of an order: paid, or waiting for an offered step. */
+/** The state of an order: paid, or waiting for a step. */
 export interface OrderState {
   readonly isPaid: boolean
   readonly number: string
@@ -37,12 +37,12 @@ export interface OrderState {
   readonly hints: readonly string[]
 }
 
-/** Tokenizes the card, orders, and takes the first offered way of every challenge. Returns whether the order was paid. */
+/** Tokenizes the card, places the order, and takes the first option of every challenge. Returns whether it was paid. */
 export async function payOrder(client: Pick<PaymentsClient, 'ask'>, order: Order): Promise<boolean> {
   return (await advanceOrder(client, order)).isPaid
 }
 
-/** Does the same until the step `until` is offered, and does not take that step. @throws Error when challenges do not end */
+/** Like `payOrder`, but stops before the step `until`. @throws Error if challenges do not end */
 export async function advanceOrder(
   client: Pick<PaymentsClient, 'ask'>,
   { key, card, test }: Order,
@@ -66,7 +66,7 @@ export async function advanceOrder(
   throw new Error('an order gets ever more challenges')
 }
 
-/** Approves on the page of a task, if the task has a page, and reads the hints of the page for the shop. */
+/** Approves on the page of a task, if there is one, and reads the page's hints for the shop. */
 async function showPage(
   client: Pick<PaymentsClient, 'ask'>,
   { url, fields }: z.infer<typeof Task>,
@@ -80,8 +80,8 @@ async function showPage(
 const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
 
 /**
- * Pays on the page of a payment link as a browser without script does, with one mistake in the form on the way.
- * @throws Error when the page does not lead to the bank, or the bank not to a receipt
+ * Pays on the page of a payment link like a browser without scripts, with one mistake in the form.
+ * @throws Error if the page does not lead to the bank, or the bank does not lead to a receipt
  */
 export async function payByLink(client: PaymentsClient, key: string, card: CustomerCard): Promise<void> {
   const link = new URLSearchParams({ key, test: '1', value: '10' }).toString()
@@ -105,20 +105,20 @@ export async function payByLink(client: PaymentsClient, key: string, card: Custo
 
 type Method = 'GET' | 'POST'
 
-/** A client that records its answers. */
+/** A client that records its responses. */
 export interface PaymentsClient {
   ask(method: Method, path: string, body?: object, headers?: Readonly<Record<string, string>>): Promise<unknown>
-  /** Sends a text as JSON, whether or not it is valid. */
+  /** Sends a text as JSON, even if it is not valid JSON. */
   send(method: Method, path: string, text: string): Promise<unknown>
-  /** Sends what a browser sends, and returns the answer without following redirects. */
+  /** Sends a request like a browser, and returns the response without following redirects. */
   answer(
     method: Method,
     path: string,
     sent: { readonly headers: Readonly<Record<string, string>>; readonly text?: string },
   ): Promise<Response>
-  /** Asks for an answer that shows a secret once. This answer is not kept. @throws Error when the secret is missing */
+  /** Requests a secret that is shown once. Does not record the response. @throws Error if the secret is missing */
   take(method: Method, path: string, body?: object): Promise<Taken>
-  /** Headers and bodies of all answers but those of `take`. */
+  /** Headers and bodies of all responses except those of `take`. */
   answers(): string
 }
 

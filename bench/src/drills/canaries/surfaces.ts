@@ -1,13 +1,13 @@
 import pg from 'pg'
 import { listen } from '../../fixtures.ts'
 
-/** A text that leaves the service, or that the service stores. */
+/** A text that the service sends or stores. */
 export interface Surface {
   readonly name: string
   readonly text: string
 }
 
-/** Searches for secrets as they are, as hexadecimal digits and in base64. @returns a line for each secret that was found */
+/** Searches for secrets unchanged, in hexadecimal and in base64. @returns a line for each found secret */
 export function findLeaks(surfaces: readonly Surface[], secrets: ReadonlyMap<string, string>): readonly string[] {
   return surfaces.flatMap(({ name, text }) =>
     [...secrets].flatMap(([secret, value]) => {
@@ -26,7 +26,7 @@ function formsOf(value: string): readonly string[] {
   return [value, bytes.toString('hex'), bytes.toString('base64').replace(/=+$/, '')]
 }
 
-/** Every row of every table of the service and of its queue, as text. Bytes are hexadecimal digits. */
+/** Every row of the service's tables and its queue, as text. Bytes are in hexadecimal. */
 export async function dumpDatabase(url: string): Promise<string> {
   const client = new pg.Client({ connectionString: url })
   await client.connect()
@@ -45,7 +45,7 @@ export async function dumpDatabase(url: string): Promise<string> {
   }
 }
 
-/** Starts a server that answers 200, and records headers and bodies of all requests as latin1. */
+/** Starts a server that responds with 200, and records headers and bodies of all requests as latin1. */
 export async function startRecorder(): Promise<Awaited<ReturnType<typeof listen>> & { text(): string }> {
   const taken: string[] = []
   const server = await listen(async (request, response) => {

@@ -8,7 +8,7 @@ const Printed = z.object({ print: z.string() })
 
 export type Fingerprint = ReadonlyMap<string, string>
 
-/** A database after some commands, with its expected state. */
+/** A database after some commands, and its expected state. */
 export interface Judged {
   readonly cluster: CitusCluster
   readonly database: string
@@ -16,7 +16,7 @@ export interface Judged {
   readonly release: Release
 }
 
-/** @throws Error when a command has something left to do, when the catalogue has drifted, or when rows differ */
+/** @throws Error if a command still has work to do, if the catalogue has drifted, or if rows differ */
 export async function expectDone(judged: Judged, words: readonly string[], workers: number): Promise<void> {
   const { cluster, database, rows, release } = judged
   const url = cluster.url(database)
@@ -31,10 +31,7 @@ export async function expectDone(judged: Judged, words: readonly string[], worke
   await release.runHere(url, ['ledger', 'verify'])
 }
 
-/**
- * @throws Error when the new table or the changed function is missing on a server, or something differs from the later
- * release
- */
+/** @throws Error if a server lacks the new table or the changed function, or differs from the later release */
 export async function expectUpgraded(judged: Judged, { table, changed }: LaterRelease, workers: number): Promise<void> {
   const { cluster, database } = judged
   await expectDone(judged, ['distribute'], workers)
@@ -50,7 +47,7 @@ export async function expectUpgraded(judged: Judged, { table, changed }: LaterRe
   }
 }
 
-/** @throws Error when the service may call a function on a worker that it may not call on the coordinator */
+/** @throws Error if the service may call a function on a worker but not on the coordinator */
 export async function expectClosed(cluster: CitusCluster, database: string, workers: number): Promise<void> {
   const query = `SELECT f.oid::regprocedure::text AS name FROM pg_proc f JOIN pg_namespace n ON n.oid = f.pronamespace
     WHERE n.nspname = 'payments' AND has_function_privilege('${ROLE}', f.oid, 'EXECUTE')`
@@ -63,10 +60,7 @@ export async function expectClosed(cluster: CitusCluster, database: string, work
   }
 }
 
-/**
- * The number of rows of each table and a digest of them, whichever server they are on. A verification adds a row to the audit
- * log.
- */
+/** The number of rows of each table and their digest, on any server. A verification adds a row to the audit log. */
 export async function readFingerprint({ watch }: CitusCluster, database: string): Promise<Fingerprint> {
   const { query, end } = await watch(0, database)
   try {

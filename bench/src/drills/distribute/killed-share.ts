@@ -20,18 +20,18 @@ export interface KilledEverywhere {
   readonly title: string
   readonly words: readonly string[]
   readonly release: Release
-  /** The database that each share of the statements gets a copy of. */
+  /** The database that is copied for each share of the statements. */
   readonly from: string
-  /** The name of the database that keeps the result of a complete run. */
+  /** The name of the database with the result of a complete run. */
   readonly to: string
   /**
-   * The command without the checks before its work. The checks are killed in the first share only, because they take half of
-   * the time. Undefined: it has none.
+   * The command without its initial checks, if it has any. The checks are killed only in the first share, because they take half
+   * of the time.
    */
   readonly work?: Sender | undefined
   /** Commands that send the same statements as a part of the run. */
   readonly parts: readonly (readonly string[])[]
-  /** Throws when a database differs from the result of a complete run. */
+  /** Throws if a database differs from the result of a complete run. */
   readonly expect: (database: string) => Promise<void>
 }
 
@@ -45,7 +45,7 @@ interface Run {
   readonly sent: readonly string[]
   readonly segments: readonly Segment[]
   readonly serialized: Serialize
-  /** Whether the share has the first statements, including those of the checks. */
+  /** Whether this is the first share, which includes the statements of the checks. */
   readonly isFirst: boolean
 }
 
@@ -62,7 +62,7 @@ class KilledShare {
     const { sent, segments, database } = this.#run
     const { cluster, release, words, expect } = this.#killed
     const touched = segments.filter(({ from, to }) => to > share.from && from < share.to)
-    // Changes of the servers exist already, so no run sends them again.
+    // Changes of the servers already exist, so no run sends them again.
     const before = segments.findLast(
       (one) => one.to <= (touched[0]?.from ?? 0) && !sent.slice(one.from, one.to).some(isOfServers),
     )
@@ -78,8 +78,8 @@ class KilledShare {
   }
 
   /**
-   * Kills runs before the end of a segment, and then after each of its statements that belongs to the share. A statement that
-   * other servers keep is not sent again, so each kill after it has a database of its own.
+   * Kills runs before the end of a segment, and then after each statement of the segment in this share. A statement with a
+   * lasting effect on other servers is not sent again, so each later kill uses its own database.
    */
   async #killIn(segment: Segment, share: Range, query: Query): Promise<void> {
     const { sent } = this.#run
@@ -95,7 +95,7 @@ class KilledShare {
       const fromEnd = lasting - nth
       let isKilled = await this.#killOn(route, fromEnd, send)
       if (!isKilled) {
-        // The run that found the route has committed everything before the segment, such as a role.
+        // The run that found the route has committed everything before the segment, for example a role.
         route = await findRoute()
         isKilled = await this.#killOn(route, fromEnd, send)
       }
@@ -108,8 +108,8 @@ class KilledShare {
   }
 
   /**
-   * Kills a run after a statement of its route, counted from the last one.
-   * @returns whether it sent the statements of the route until then. If not, it is killed before the first other statement
+   * Kills a run after a statement of its route, counted from the end.
+   * @returns whether it sent the route's statements until then; if not, it is killed before the first different statement
    */
   async #killOn(route: readonly string[], fromEnd: number, send: Sender): Promise<boolean> {
     const fates: StatementFate[] = []
@@ -122,7 +122,7 @@ class KilledShare {
     return !fates.includes('cut before')
   }
 
-  /** Kills a run of its own database after a statement of a segment. */
+  /** Kills a run on its own database, after a statement of a segment. */
   async #killAlone(segment: Segment, nth: number): Promise<void> {
     const { segments, serialized, isFirst } = this.#run
     const { cluster, from, to, release, words, expect } = this.#killed
@@ -138,7 +138,7 @@ class KilledShare {
     await serialized(() => cluster.drop(database))
   }
 
-  /** Kills a run at the last of some consecutive statements. @returns all statements that it sent */
+  /** Kills a run at the last of some consecutive statements. @returns all statements that the run sent */
   async #killAtEnd({ from, to }: Range, fate: StatementFate, send: Sender): Promise<readonly string[]> {
     const texts = this.#run.sent.slice(from, to)
     const seen: string[] = []
@@ -149,7 +149,7 @@ class KilledShare {
     return seen
   }
 
-  /** Runs a command until it is killed. @throws Error when it ends before that */
+  /** Runs a command until it is killed. @throws Error if it ends before that */
   async #kill(send: Sender, judge: (statement: SentStatement) => StatementFate): Promise<void> {
     const { cluster } = this.#killed
     const kills: string[] = []
@@ -177,7 +177,7 @@ class KilledShare {
   }
 }
 
-/** Removes everything that belongs to the servers rather than to a database, as before the first run. */
+/** Removes server-wide objects, such as logins, so that the state is as before the first run. */
 async function forgetLogins({ superuserUrls, asSuperuser }: CitusCluster): Promise<void> {
   for (const node of superuserUrls().keys()) {
     await asSuperuser(node, 'postgres', `ALTER ROLE ${ROLE} NOLOGIN`)
@@ -187,25 +187,24 @@ async function forgetLogins({ superuserUrls, asSuperuser }: CitusCluster): Promi
 }
 
 /**
- * Makes the next set-up of the job queue ask for waiting commands, which it does at most once a minute. Otherwise the
- * statements of a run would depend on the time since the previous run.
+ * Resets the time of the last check for waiting commands, which the set-up of the job queue makes at most once a minute.
+ * Otherwise the statements of a run would depend on the time since the previous run.
  */
 async function forgetPoll({ asSuperuser }: CitusCluster, database: string): Promise<void> {
   await asSuperuser(0, database, 'UPDATE payments_jobs.version SET bam_on = NULL')
 }
 
-/** How many databases are killed at a time. A run waits for three seconds before it moves rows. */
+/** The number of concurrent databases. A run waits for three seconds before it moves rows. */
 const AT_ONCE = 6
-/** At how many statements one database is killed. */
+/** The number of statements at which one database is killed. */
 const SHARE = 160
 
 /**
- * Kills a command at every statement that a run sends which nobody kills, and runs it again. A database is
- * killed again and again: what a killed run has not committed is gone, so the next run sends it again, and is
- * killed one statement later. Each statement is sent, and its answer lost. What ends a transaction is also
- * killed before it is sent. In between, what is committed must stay as it is, and the next run must go on
- * with the same statements. At last a run ends by itself, and its result is judged.
- * @throws Error with all that went wrong
+ * Kills a command at every statement of a complete run, and runs it again. The same database is killed repeatedly. Uncommitted
+ * work is lost, so the next run sends it again and is killed one statement later. At each statement, the statement is sent and
+ * its result is lost. Statements that end a transaction are also killed before they are sent. Between runs, committed data must
+ * stay the same, and the next run must continue with the same statements. The last run is not killed, and its result is checked.
+ * @throws Error with all problems
  */
 export async function killEverywhere(killed: KilledEverywhere): Promise<void> {
   const { cluster, title, from, to, words } = killed
@@ -247,7 +246,7 @@ export async function killEverywhere(killed: KilledEverywhere): Promise<void> {
   if (failures.length > 0) throw new Error(failures.join('\n'))
 }
 
-/** Records the statements of a complete run, on the database of the result. */
+/** Records the statements of a complete run on the result database. */
 async function record({ cluster, to, release }: KilledEverywhere, words: readonly string[]): Promise<SentBy> {
   const texts: string[] = []
   await forgetPoll(cluster, to)
@@ -259,7 +258,7 @@ async function record({ cluster, to, release }: KilledEverywhere, words: readonl
   return { words, texts }
 }
 
-/** Copies and drops databases one at a time. */
+/** Runs copies and drops of databases one at a time. */
 function serialize(): Serialize {
   let last: Promise<unknown> = Promise.resolve()
   return (act) => {

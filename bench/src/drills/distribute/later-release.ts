@@ -4,9 +4,9 @@ import { basename, join } from 'node:path'
 /** A release of payments with a new table and a changed function. */
 export interface LaterRelease {
   readonly program: string
-  /** The name of the table, without prefix. It belongs to a merchant, and has foreign keys to both kinds of tables. */
+  /** The table without prefix. It belongs to a merchant, and has foreign keys to both kinds of tables. */
   readonly table: string
-  /** A function that runs on the server of its merchant, and a text that it contains from this release on. */
+  /** A function on the server of its merchant, and a text that it contains only from this release on. */
   readonly changed: { readonly name: string; readonly mark: string }
 }
 
@@ -46,7 +46,7 @@ export function createLaterRelease(checkout: string, folder: string): LaterRelea
   for (const name of ['services/payments', 'packages', 'migrations']) {
     cpSync(join(checkout, name), join(folder, name), {
       recursive: true,
-      // The packages of the workspace are linked to each other, and the links must stay within this release.
+      // The workspace packages are linked to each other. The links must stay within this release.
       verbatimSymlinks: true,
       filter: (path) => basename(path) !== '.cache',
     })
@@ -61,7 +61,7 @@ export function createLaterRelease(checkout: string, folder: string): LaterRelea
   return { program, table: TABLE, changed: { name: FUNCTION, mark: MARK } }
 }
 
-/** @throws Error when the file does not match the pattern */
+/** @throws Error if the file does not match the pattern */
 function edit(file: string, pattern: RegExp, replacement: string): void {
   const text = readFileSync(file, 'utf8')
   if (!pattern.test(text)) throw new Error(`${file} has nothing like ${pattern}`)

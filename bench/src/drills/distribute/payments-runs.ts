@@ -9,9 +9,9 @@ import { PASSWORD } from '../../servers/citus-cluster.ts'
 export const ROLE = 'payments_service'
 
 export interface Release {
-  /** Runs a command in a process of its own. @returns its output @throws Error with its last lines when it fails */
+  /** Runs a command in a separate process. @returns its output @throws Error with its last lines if it fails */
   run(url: string, words: readonly string[]): Promise<string>
-  /** Runs a command in this process, which saves the start of a program. @returns its output @throws Error when it fails */
+  /** Runs a command in this process, which is faster. @returns its output @throws Error if it fails */
   runHere(url: string, words: readonly string[]): Promise<string>
   distributeOptions(url: string): DistributeOptions
 }

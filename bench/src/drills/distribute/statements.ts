@@ -1,5 +1,5 @@
 // The statements of a complete run, divided into parts that are killed one after the other. Numbers begin at 0, and `to` is
-// not included.
+// exclusive.
 
 export interface SentBy {
   readonly words: readonly string[]
@@ -12,9 +12,9 @@ export interface Range {
   readonly to: number
 }
 
-/** Statements of a run up to one that ends a transaction. Until that one has run, a killed run leaves no trace of them. */
+/** Statements up to the end of a transaction. If a run is killed before that end, they have no effect. */
 export interface Segment extends Range {
-  /** The command that sends only them. Undefined: there is none. */
+  /** The command that sends only these statements, if any. */
   readonly part: readonly string[] | undefined
 }
 
@@ -25,9 +25,9 @@ export function withoutSecrets(text: string): string {
 
 /**
  * Divides the statements of a run into segments.
- * @param parts commands that send the same statements as a part of the run. A run that is killed and run again would not reach a
- * part that only reads once all is done, and would reach others late
- * @throws Error when the run does not have the statements of a part
+ * @param parts commands that send the same statements as a part of the run. When a killed run is repeated, it would reach some
+ * parts late. It would reach a read-only part only after all work is done
+ * @throws Error if the run does not contain the statements of a part
  */
 export function listSegments(texts: readonly string[], parts: readonly SentBy[]): readonly Segment[] {
   const placed = parts
@@ -65,7 +65,7 @@ export function endsWith(sent: readonly string[], texts: readonly string[]): boo
   return texts.every((text, nth) => sent[from + nth] === text)
 }
 
-/** Whether a statement runs another one on the other servers, which outlives a killed transaction. */
+/** Whether a statement runs another statement on other servers, which remains after its transaction is killed. */
 function isLasting(text: string): boolean {
   return /success, result\s+FROM run_command_on_workers\('/.test(text)
 }
@@ -75,8 +75,8 @@ export function isOfServers(text: string): boolean {
 }
 
 /**
- * Returns where the lasting effects of a segment begin: the number of the first statement that may be sent only once, because the
- * next run finds its effect, or that ends the segment.
+ * Returns the start of a segment's lasting effects: the number of the first statement that ends the segment or may be sent only
+ * once, because the next run finds its effect.
  */
 export function findLasting(texts: readonly string[], { from, to }: Range): number {
   const nth = texts.findIndex((text, index) => index >= from && isLasting(text))
@@ -84,9 +84,8 @@ export function findLasting(texts: readonly string[], { from, to }: Range): numb
 }
 
 /**
- * Divides the statements of a run into shares of about the same size, which are killed at the same time, each
- * on a database of its own. The first share ends with what changes the servers for all databases, so it is
- * killed alone.
+ * Divides the statements of a run into shares of similar size. They are killed concurrently, each on its own database. The first
+ * share ends with the changes of servers for all databases, so it is killed alone.
  */
 export function listShares(texts: readonly string[], size: number): readonly Range[] {
   const ofServers = texts.findLastIndex(isOfServers)

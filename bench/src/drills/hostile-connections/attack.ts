@@ -2,15 +2,15 @@ import { connect, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { Attack, type Kind } from './target.ts'
 
-// Keeps hostile connections open until it is ended: `node attack.ts < targets.json`. It is a process of its own, so that its
-// work takes no time from the service or from the honest clients.
+// Keeps hostile connections open until it is ended: `node attack.ts < targets.json`. It is a separate process, so that it does
+// not block the service or the honest clients.
 
 const READ_BYTES = 16 * 1_024
 const TICK_MS = 1_000
 const RETURN_MS = 1_000
 const PIPELINED = 8
 
-/** The behaviour of a kind of connection. Returns the work of the connection for each second, if there is any. */
+/** The behaviour of a kind of connection. Returns its work for each second, if any. */
 type Manner = (socket: Socket, at: number) => (() => void) | undefined
 
 const attack = Attack.parse(JSON.parse(await text(process.stdin)))
@@ -34,7 +34,7 @@ for (let count = 0; count < attack.connections; count += 1) {
   )
 }
 
-/** Keeps one connection of a kind open for ever. */
+/** Keeps one connection of a kind permanently open. */
 function keepOpen(manner: Manner, count: number, round = 0): void {
   const socket = connect({ port: attack.port, host: '127.0.0.1', allowHalfOpen: true })
   const everySecond = manner(socket, Math.floor(count / manners.length) + round)
@@ -55,7 +55,7 @@ function readSlowly(socket: Socket, at: number) {
   return () => socket.read(Math.min(READ_BYTES, socket.readableLength))
 }
 
-/** Sometimes sends far more than a server reads ahead. */
+/** Sends ahead. Every tenth connection sends far more than a server reads ahead. */
 function sendAhead(socket: Socket, at: number): undefined {
   socket.pause().write(hugeRequest(at).repeat(at % 10 === 0 ? PIPELINED ** 3 : PIPELINED))
 }
@@ -65,7 +65,7 @@ function writeHeadSlowly(socket: Socket) {
   return () => socket.write('x')
 }
 
-/** Sends nearly all of the body at once, and the rest byte by byte. */
+/** Sends nearly all of the body immediately, and the rest byte by byte. */
 function writeBodySlowly(socket: Socket) {
   socket.resume().write(slowBody.head + ' '.repeat(slowBody.bytes))
   return () => socket.write(' ')
@@ -76,7 +76,7 @@ function stayHalfOpen(socket: Socket, at: number): undefined {
   if (at % 3 === 2) socket.pause().write('nonsense\r\n\r\n')
 }
 
-/** Reads large answers at full speed, one each second. */
+/** Reads large responses at full speed, one each second. */
 function readAll(socket: Socket, at: number) {
   let asked = at
   socket.resume()

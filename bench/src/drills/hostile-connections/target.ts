@@ -14,11 +14,11 @@ export interface Target {
   }): Promise<Requests>
 }
 
-/** The requests that honest and hostile clients send to a service. */
+/** The requests of honest and hostile clients to a service. */
 export interface Requests {
   readonly next: () => HonestRequest
   readonly huge: readonly HostileRequest[]
-  /** A request with a large body, and the largest size that the service accepts. */
+  /** A request with a large body, and the maximum body size of the service. */
   readonly slowBody: HostileRequest & { readonly bytes: number }
 }
 
@@ -27,7 +27,7 @@ export interface HostileRequest {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** The script of `/docs`, as it is and compressed, and the API document. */
+/** The script of `/docs`, uncompressed and compressed, and the API document. */
 export const documents: readonly HostileRequest[] = [
   { path: '/docs/js/scalar.js' },
   { path: '/docs/js/scalar.js', headers: { 'accept-encoding': 'br' } },
@@ -62,10 +62,10 @@ export type Kind = (typeof KINDS)[number]
 export const Attack = z.object({
   port: z.number(),
   connections: z.number(),
-  /** The kinds of the connections, in equal parts. */
+  /** The kinds of connections, in equal parts. */
   kinds: z.array(z.enum(KINDS)),
   huge: z.array(z.string()),
-  /** A request with a large body that never ends: its head, and how much of the body is sent at once. */
+  /** A request with a large, endless body: its head, and the number of body bytes sent immediately. */
   slowBody: z.object({ head: z.string(), bytes: z.number() }),
 })
 export type Attack = z.output<typeof Attack>
@@ -75,23 +75,23 @@ export interface HonestRequest {
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
   readonly body?: string
-  /** Keeps the part of the answer that a later request needs. */
+  /** Keeps the part of the response that a later request needs. */
   readonly learn?: (body: string) => void
 }
 
 export interface HonestResult {
-  /** The time of each request in milliseconds, from when it was due. */
+  /** The time of each request from its due time, in milliseconds. */
   readonly times: readonly number[]
   readonly failed: ReadonlyMap<string, number>
 }
 
-/** The address of the honest clients. Services trust it as a proxy, so that limits never refuse these clients. */
+/** The address of the honest clients. Services trust it as a proxy, so that limits do not refuse these clients. */
 export const HONEST_ADDRESS = '127.0.0.2'
 const CONNECTIONS = 32
 const TIMEOUT_MS = 20_000
 const MS_PER_SECOND = 1_000
 
-/** Sends requests at a fixed rate for a time, without waiting for answers. */
+/** Sends requests at a fixed rate for a time, without waiting for responses. */
 export async function sendHonestLoad(
   url: string,
   next: () => HonestRequest,
@@ -117,7 +117,7 @@ export async function sendHonestLoad(
   return { times, failed }
 }
 
-/** @returns the fault, or undefined */
+/** @returns the fault, if any */
 async function sendOne(agent: Agent, url: string, wanted: HonestRequest): Promise<string | undefined> {
   const { method, path, body, learn } = wanted
   const headers = { ...wanted.headers, 'x-forwarded-for': randomAddress() }
@@ -138,7 +138,7 @@ async function sendOne(agent: Agent, url: string, wanted: HonestRequest): Promis
   }
 }
 
-/** A random address of 16 million, because limits count by address. */
+/** A random address out of 16 million, because limits count by address. */
 function randomAddress(): string {
   const part = () => Math.floor(Math.random() * 256)
   return `10.${part()}.${part()}.${part()}`

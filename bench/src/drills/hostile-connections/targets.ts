@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { createApp, insertTransactions, merchantBody, post, request, signAdminToken, signUp } from '../../fixtures.ts'
 import { documents, HONEST_ADDRESS, type HonestRequest, mixed, roundRobin, type Target } from './target.ts'
 
-/** Fewer users than may sign up at once from one address. */
+/** Fewer users than one address may sign up at the same time. */
 const USERS = 24
 const METADATA_BYTES = 8_000
 const BODY_BYTES = { auth: 1_048_576, payments: 131_072, inventory: 1_048_576 }
@@ -10,7 +10,7 @@ const JSON_TYPE = { 'content-type': 'application/json' }
 
 const Refreshed = z.object({ refresh_token: z.string() })
 
-/** Users read their record and refresh; an operator lists users; one user has the largest metadata. */
+/** Users read their record and refresh, and an operator lists users. One user has the largest metadata. */
 export const authTarget: Target = {
   service: 'auth',
   env: { AUTH_MAILER_AUTOCONFIRM: 'true', AUTH_TRUSTED_PROXIES: `${HONEST_ADDRESS}/32` },
@@ -32,7 +32,7 @@ export const authTarget: Target = {
     const read = (): HonestRequest => ({ method: 'GET', path: '/user', headers: readers() })
     const refresh = (): HonestRequest => {
       const token = refreshTokens.shift()
-      // All of these requests may be open at once.
+      // All of these requests may be open at the same time.
       if (token === undefined) return read()
       return {
         method: 'POST',
@@ -60,7 +60,7 @@ const TRANSACTIONS = 5_000
 const CreatedMerchant = z.object({ merchant: z.object({ id: z.string() }) })
 const Ids = z.array(z.object({ id: z.string() }))
 
-/** A shop reads its merchant and its transactions; another app asks for its longest lists. */
+/** A shop reads its merchant and its transactions. Another app requests its longest lists. */
 export const paymentsTarget: Target = {
   service: 'payments',
   env: { PAYMENTS_TRUSTED_PROXIES: `${HONEST_ADDRESS}/32` },
@@ -100,7 +100,7 @@ export const paymentsTarget: Target = {
 const PRODUCTS = 5_000
 const ATTRIBUTES_BYTES = 4_000
 
-/** Clients read products one by one and by pages; other clients ask for the longest pages of large products. */
+/** Clients read products one by one and by pages. Other clients request the longest pages of large products. */
 export const inventoryTarget: Target = {
   service: 'inventory',
   env: { INVENTORY_TRUSTED_PROXIES: `${HONEST_ADDRESS}/32`, INVENTORY_RATE_LIMIT: '600' },

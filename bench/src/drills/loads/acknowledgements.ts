@@ -2,12 +2,12 @@ import { z } from 'zod'
 
 const Rows = z.array(z.object({ reference: z.string(), times: z.coerce.number() }))
 
-/** How often each reference is stored, from rows with the columns `reference` and `times`. */
+/** The number of stored rows for each reference, from rows with the columns `reference` and `times`. */
 export function countReferences(rows: readonly unknown[]): ReadonlyMap<string, number> {
   return new Map(Rows.parse(rows).map(({ reference, times }) => [reference, times]))
 }
 
-/** Sorts references: lost ones are acknowledged but not stored, doubled ones are stored more than once. */
+/** Finds lost references, which are acknowledged but not stored, and doubled ones, which are stored more than once. */
 export function compareReferences(
   acknowledged: ReadonlySet<string>,
   found: ReadonlyMap<string, number>,
@@ -18,7 +18,7 @@ export function compareReferences(
   }
 }
 
-/** A line for each reference that is not stored as often as its answer says. */
+/** A line for each reference that is not stored the expected number of times. */
 export function listMiscounted(
   answered: ReadonlyMap<string, number>,
   found: ReadonlyMap<string, number>,
@@ -34,8 +34,8 @@ export function listMiscounted(
 }
 
 /**
- * How long a fault stopped acknowledgements: the longest gap between two acknowledgements of which the second came after the
- * fault and before `until`. Undefined without one.
+ * The longest time without an acknowledgement after a fault: the largest gap between two acknowledgements whose second one is
+ * between the fault and `until`. `undefined` if there is none.
  * @param times the times of the acknowledgements, in milliseconds of one clock, in order
  */
 export function gapAfter(times: readonly number[], faultMs: number, untilMs: number): number | undefined {

@@ -3,31 +3,31 @@ import { z } from 'zod'
 import type { ClusterShop } from './cluster-payments.ts'
 import { type ClientRequest, send } from './send.ts'
 
-/** A process of the service, and the server by which it enters the cluster. */
+/** A service process, and the server of the cluster to which it connects. */
 export interface Entry {
   readonly url: string
-  /** Undefined: it enters by several servers. */
+  /** `undefined` if it connects to several servers. */
   readonly node: number | undefined
 }
 
-/** The time of an outage of a server, in milliseconds of `performance.now()`. */
+/** An outage of a server. Times are in milliseconds of `performance.now()`. */
 export interface Outage {
   readonly node: number
-  /** When it received the signal to end. */
+  /** The time of the signal that ends the server. */
   readonly fromMs: number
-  /** When its last process had ended. Infinite until then. */
+  /** The time when its last process had ended. Infinite until then. */
   downMs: number
-  /** Infinite while the server is down. */
+  /** The end of the outage. Infinite while the server is down. */
   untilMs: number
 }
 
-/** A request that was sent to an entry, for a merchant whose rows are on a server. */
+/** A request to a process, for a merchant with rows on the server `node`. */
 export interface SentRequest {
   readonly entry: number | undefined
   readonly node: number
   readonly fromMs: number
   readonly untilMs: number
-  /** Undefined: the write was acknowledged. Otherwise the status, or in words why there is none. */
+  /** `undefined` if the write was acknowledged. Otherwise the status, or why there is none. */
   readonly failure: string | undefined
   /** `a repeated POST /transactions/560fd96b00000000dbd00000/captures` */
   readonly what: string
@@ -39,20 +39,20 @@ export interface RequestTally {
 }
 
 export interface Judgement {
-  /** Requests whose entry and merchant's server were up all the time. They must succeed. */
+  /** Requests that must succeed, because the process's and the merchant's servers were up all the time. */
   readonly undisturbed: RequestTally
   /**
-   * Requests of a process that enters by several servers, while none of these servers ended. The server of the merchant was
-   * up too. These requests must succeed, because a running server could serve them.
+   * Requests of a process that connects to several servers, while none of these servers ended. The server of the merchant was up
+   * too. These requests must succeed, because a running server could serve them.
    */
   readonly bySeveral: RequestTally
-  /** As `bySeveral`, but a server ended during the request. It may have been the entry of the request. */
+  /** Like `bySeveral`, but a server ended during the request. The process may have been connected to it. */
   readonly atKill: RequestTally
-  /** Requests whose entry or merchant's server was down for a part of the time. */
+  /** Requests during which the process's or the merchant's server was down for a time. */
   readonly disturbed: RequestTally
 }
 
-/** Divides requests by whether a server that they needed was down. */
+/** Divides requests by whether a required server was down. */
 export function judge(requests: readonly SentRequest[], outages: readonly Outage[]): Judgement {
   const wasDown = (node: number, { fromMs, untilMs }: SentRequest) =>
     outages.some((outage) => outage.node === node && outage.fromMs <= untilMs && outage.untilMs >= fromMs)
@@ -77,24 +77,24 @@ export function judge(requests: readonly SentRequest[], outages: readonly Outage
   }
 }
 
-/** Clients that write for all merchants until they are stopped. */
+/** Clients that write for all merchants until stopped. */
 export interface ClusterLoad {
   readonly acknowledged: ReadonlySet<string>
-  /** References of charges that the service gave up and reversed. Each repeat gets the same refusal. */
+  /** References of charges that the service gave up and reversed. Each repeated request gets the same refusal. */
   readonly reversed: ReadonlySet<string>
-  /** All requests, in the order of their ends. */
+  /** All requests, ordered by their ends. */
   readonly requests: readonly SentRequest[]
   /**
-   * Begins no further write. Resolves when every write is acknowledged or given up.
-   * @returns the number of writes that were given up
+   * Begins no more writes. Resolves when every write is acknowledged or given up.
+   * @returns the number of given-up writes
    */
   stop(): Promise<number>
 }
 
 const RETRY_MS = 500
-/** How often a write is sent again while others begin. */
+/** One request in this many is a retry. */
 const REQUESTS_TO_A_RETRY = 3
-/** How many writes may wait for their next attempt before no other begins. The clients must finish them at the end. */
+/** The maximum number of writes that wait for a retry. At the limit, no new write begins, so that clients can finish. */
 const WAITING_MAX = 300
 const PAUSE_MS = 20
 /** How long the clients retry unacknowledged writes after the stop. */
@@ -111,14 +111,14 @@ interface Write {
 }
 
 /**
- * Each client sends one request after the other, each by any entry. It retries an unacknowledged write later, and continues
- * with other writes. Otherwise all clients would soon wait for the stopped server.
+ * Each client sends one request after the other, each to a random process. It retries an unacknowledged write later, and first
+ * continues with other writes. Otherwise all clients would soon wait for the stopped server.
  */
 export function startClusterLoad(options: {
   readonly shop: ClusterShop
-  /** Each request takes one of them. More may be added during the load. */
+  /** Processes, one for each request. More may be added during the load. */
   readonly entries: readonly Entry[]
-  /** The server with the rows of a merchant, by its number in the list. */
+  /** The server with the rows of a merchant, given the merchant's position in the list. */
   readonly nodeOf: (merchant: number) => number
   readonly clients: number
 }): ClusterLoad {
@@ -177,16 +177,13 @@ const BAD_REQUEST = 400
 const REVERSED = 'reversed'
 const ErrorBody = z.object({ code: z.literal(12) })
 
-/**
- * Whether the outcome of a charge was lost with its server, so that it is reversed (reference of payments: Processing
- * errors).
- */
+/** Whether a charge is reversed because its outcome was lost with its server (reference of payments: Processing errors). */
 function isReversed({ status, body }: { readonly status: number; readonly body: string }): boolean {
   return status === BAD_REQUEST && ErrorBody.safeParse(JSON.parse(body)).success
 }
 
 /**
- * Undefined: the write is acknowledged. For a refusal because of a temporary failure, the status; otherwise also the body,
+ * `undefined` if the write is acknowledged. The status if it was refused because of a temporary failure. Otherwise also the body,
  * which shows a defect.
  */
 function describe({ status, body }: { readonly status: number; readonly body: string }): string | undefined {

@@ -15,7 +15,7 @@ const SETTINGS = {
   PAYMENTS_ALLOW_SEED: 'yes',
 }
 
-/** Makes the database on the coordinator only, with the merchants of a shop. Nothing is distributed yet. */
+/** Creates the database on the coordinator, with the merchants of a shop, not yet distributed. */
 export async function deployPayments(
   workplace: Workplace,
   cluster: CitusCluster,
@@ -43,13 +43,13 @@ const WRITES = ['trail_entries', 'transactions']
   )
   .join(' UNION ALL ')
 
-/** The number of stored rows of each write, by its reference. */
+/** The number of stored rows of each write, by reference. */
 export async function countWrites({ asSuperuser }: CitusCluster): Promise<ReadonlyMap<string, number>> {
   return countReferences(await asSuperuser(0, DATABASE, WRITES))
 }
 
 /**
- * Starts a process of the service that enters the cluster by some of its servers.
+ * Starts a service process that connects to some servers of the cluster.
  * @param settings further environment variables of the process
  */
 export function startPayments(
@@ -68,21 +68,20 @@ export function startPayments(
 }
 
 /**
- * The objects that a drill on a cluster writes to: an app, and merchants with transactions to capture, refund and charge
- * again.
+ * The objects to which a drill on a cluster writes: an app, and merchants with transactions to capture, refund and charge again.
  */
 export interface ClusterShop {
   readonly seed: object
   readonly merchantIds: readonly string[]
   /** The headers of requests by a member of every merchant. */
   readonly headers: Readonly<Record<string, string>>
-  /** A random write for a merchant, by its number in the list. The reference is stored with the write. */
+  /** A random write for a merchant, by position in the list. The reference is stored with the write. */
   nextWrite(merchant: number): (reference: string) => ClientRequest
 }
 
 const APP = { id: '555eca95ed59804d2cf12b11', key: '4ff7de37-dddf-4e51-8cc9-48b61a102923' }
 const CARD = { number: '4100000000000000', expiry: { month: 8, year: 2066 } }
-/** A trail takes 200 captures, so a merchant has several transactions. */
+/** A trail has at most 200 captures, so a merchant has several transactions. */
 const CAPTURED_EACH = 6
 const REFUNDED_EACH = 3
 const AMOUNT = 10_000_000

@@ -3,13 +3,13 @@ import type { Bench, BenchService } from '../../bench.ts'
 import { say } from '../../program.ts'
 import { type ClientAnswer, type ClientRequest, send } from './send.ts'
 
-/** The clients' view of a service that is killed. */
+/** The state that clients need about a service that is killed. */
 export interface CrashLoad {
-  /** URL of the running server, or of the one that is about to run. */
+  /** The URL of the running server, or of the next one. */
   url(): Promise<string>
   isOver: boolean
   unanswered: number
-  /** Answers that show a defect. */
+  /** Responses that show a defect. */
   readonly defects: string[]
 }
 
@@ -18,16 +18,16 @@ type Victim = 'the service' | 'PostgreSQL' | 'both'
 const RETRY_MS = 50
 
 /**
- * Repeatedly kills a service, its PostgreSQL or both while clients use it, and starts them again.
- * @param options `prepare` makes the data, and returns the repeated work of a client; `describe` is printed after each kill
- * @returns the load, after the last client has its answer
+ * Repeatedly kills a service, its PostgreSQL or both while clients use the service, and restarts them.
+ * @param options `prepare` creates the data, and returns the repeated work of a client; `describe` is printed after each kill
+ * @returns the load, after the last client has its response
  */
 export async function crashRepeatedly(options: {
   readonly bench: Bench
   readonly service: BenchService
   readonly kills: number
   readonly victims: readonly Victim[]
-  /** The mean time between two kills. */
+  /** The mean time between kills. */
   readonly lifeMs: number
   readonly clients: number
   readonly prepare: (url: string) => Promise<(load: CrashLoad) => Promise<void>>
@@ -56,7 +56,7 @@ export async function crashRepeatedly(options: {
   return load
 }
 
-/** Sends a request until it is answered. An answer that is neither expected nor 409 nor 503 is a defect. */
+/** Sends a request until it gets a response. A response that is not expected, 409 or 503 is a defect. */
 export async function askUntilAnswered(
   load: CrashLoad,
   request: ClientRequest,

@@ -11,10 +11,10 @@ export interface ClientAnswer {
   readonly body: string
 }
 
-/** A service answers within 30 s, with 503 at the latest. */
+/** A service responds within 30 s, with 503 at the latest. */
 const REQUEST_MS = 35_000
 
-/** @returns the answer, or a text that says why there is none */
+/** @returns the response, or a text about why there is none */
 export async function send(
   url: string,
   { method, path, headers, body }: ClientRequest,

@@ -10,16 +10,16 @@ import { type ClientRequest, send } from './send.ts'
 
 export interface Writer {
   readonly service: 'auth' | 'payments' | 'inventory'
-  /** Settings under which no limit refuses a write. */
+  /** Settings that disable limits on writes. */
   readonly env: Readonly<Record<string, string>>
   prepare(context: {
     readonly url: string
     readonly secrets: Secrets
     readonly execute: (statement: string) => Promise<readonly unknown[]>
   }): Promise<PreparedRequests>
-  /** Whether an answer says that the write is stored, by this request or an earlier one. */
+  /** Whether a response means that the write is stored, by this request or an earlier one. */
   isDone(status: number, body: string): boolean
-  /** Selects every reference, and how often it is stored. */
+  /** Selects every reference, and the number of its rows. */
   readonly found: string
 }
 
@@ -31,13 +31,13 @@ interface PreparedRequests {
 const CreatedProduct = z.object({ data: z.object({ id: z.number() }) })
 const Ids = z.array(z.object({ id: z.string() }))
 const MERCHANTS = 4
-/** A trail takes 200 captures, so these are 400,000: more than any of the runs writes. */
+/** A trail has at most 200 captures. With four merchants this allows 400,000, more than any run writes. */
 const TRANSACTIONS_EACH = 500
 const MAIN_LOCATION = 1
 
 const isCreated = (status: number) => status === 201
 
-/** One kind of write for each service. Each may be repeated, and is stored once. */
+/** One kind of write for each service. It can be repeated, and is stored only once. */
 export const writers: readonly Writer[] = [
   {
     service: 'auth',
@@ -54,7 +54,7 @@ export const writers: readonly Writer[] = [
         read: { method: 'GET', path: '/admin/users?cursor=&per_page=1', headers },
       }
     },
-    // An address is taken if an earlier request, which got no answer, has signed it up.
+    // An address is also taken by an earlier sign-up request whose response was lost.
     isDone: (status, body) => status === 200 || (status === 422 && body.includes('email_exists')),
     found: `SELECT split_part(email, '@', 1) AS reference, count(*) AS times FROM auth.users GROUP BY 1`,
   },
@@ -100,14 +100,14 @@ export const writers: readonly Writer[] = [
   },
 ]
 
-/** Clients that write to one service until they are stopped. */
+/** Clients that write to one service until stopped. */
 export interface WriteLoad {
   readonly acknowledged: ReadonlySet<string>
-  /** When the writes were acknowledged, in milliseconds of `performance.now()`. */
+  /** The times of the acknowledgements, in milliseconds of `performance.now()`. */
   readonly times: readonly number[]
-  /** Missing and unexpected answers, by status or cause. */
+  /** Missing and unexpected responses, by status or cause. */
   readonly errors: ReadonlyMap<string, number>
-  /** Resolves when the last request is answered. */
+  /** Resolves after the last response. */
   stop(): Promise<void>
 }
 
@@ -186,7 +186,7 @@ export function startCount(): RequestCount {
   return { sent: 0, failed: new Map(), acknowledged: new Set() }
 }
 
-/** Sends requests at a fixed rate while the work lasts, without waiting for answers. */
+/** Sends requests at a fixed rate during the work, without waiting for responses. */
 export async function sendAtRate(
   mix: RequestMix,
   count: RequestCount,
@@ -200,7 +200,7 @@ export async function sendAtRate(
   const over = work.finally(() => {
     isOver = true
   })
-  // The caller awaits the work too, and so gets its error.
+  // The caller also awaits the work and gets its error.
   over.catch(() => {})
   while (!isOver) {
     const due = ((performance.now() - startMs) * perSecond) / MS_PER_SECOND
@@ -214,7 +214,7 @@ export async function sendAtRate(
   await over
 }
 
-/** Runs a number of clients that send one request after the other while the work lasts. */
+/** Runs several clients during the work. Each sends one request after the other. */
 export async function sendAtOnce(
   mix: RequestMix,
   count: RequestCount,
@@ -244,11 +244,11 @@ async function sendOne({ writer, requests, url }: RequestMix, count: RequestCoun
   } else if (isWrite) count.acknowledged.add(reference)
 }
 
-/** Two processes of a service. Each keeps its address when it is restarted. */
+/** Two processes of a service. Each keeps its address across restarts. */
 export interface Replicas extends AsyncDisposable {
   readonly ports: readonly number[]
   readonly urls: readonly string[]
-  /** Ends a process by SIGTERM and starts it again. Resolves when a balancer has noticed that it is back. */
+  /** Ends a process with SIGTERM and restarts it. Resolves after a balancer has noticed the restart. */
   restart(index: number): Promise<void>
 }
 
@@ -286,10 +286,10 @@ export async function startReplicas(
   }
 }
 
-/** A rate limit that the replicas of a service share. */
+/** A common rate limit of all replicas of a service. */
 interface SharedLimit {
   readonly env: Readonly<Record<string, string>>
-  /** How many requests the settings above allow. */
+  /** The number of requests allowed by these settings. */
   readonly allowed: number
   readonly request: ClientRequest
 }
@@ -320,7 +320,7 @@ export const sharedLimits: Readonly<Record<Writer['service'], SharedLimit>> = {
   },
 }
 
-/** Sends the replicas twice as many requests as the limit allows, in turn. @returns how many requests were accepted */
+/** Sends twice as many requests as allowed to alternating replicas. @returns the number of accepted requests */
 export async function countAllowed(urls: readonly string[], { allowed, request }: SharedLimit): Promise<number> {
   const all = Array.from({ length: 2 * allowed }, (_, index) => send(urls[index % urls.length] ?? '', request))
   const outcomes = await Promise.all(all)

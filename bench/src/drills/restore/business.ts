@@ -26,12 +26,12 @@ export interface Business {
   readonly payments: Server
   readonly inventory: Server
   readonly deployments: Readonly<Record<Name, Deployment>>
-  /** Milliseconds from the start of the processes until the last one was ready. */
+  /** Milliseconds from the start of the processes until all were ready. */
   readonly readyMs: number
   stop(): Promise<void>
 }
 
-/** The tokens and ids that clients hold when the database is lost. */
+/** The tokens and ids that clients have when the database is lost. */
 interface Belongings {
   readonly session: Session
   readonly email: string
@@ -61,8 +61,7 @@ const CAPTURES_AT_ONCE = 16
 const Ids = z.array(z.object({ id: z.string() })).transform((rows) => rows.map(({ id }) => id))
 
 /**
- * Migrates a database unless it is migrated, and starts a process of each service. Keys are read from the folder. @throws
- * Error when the checkout lacks a service
+ * Migrates a database if needed, and starts each service with keys from the folder. @throws Error if the checkout lacks a service
  */
 export async function open(folder: string, databaseUrl: string): Promise<Business> {
   const opened = await Promise.all(
@@ -85,7 +84,7 @@ export async function open(folder: string, databaseUrl: string): Promise<Busines
   }
 }
 
-/** Fills the database with users, transactions and products: most of them by statements, some by requests. */
+/** Fills the database with users, transactions and products, mostly by SQL and partly by requests. */
 export async function fillDatabase(
   business: Business,
   databaseUrl: string,
@@ -114,7 +113,7 @@ export async function fillDatabase(
   return belongings
 }
 
-/** Signs users up, captures and creates products until it is stopped. @returns how many writes were acknowledged */
+/** Signs users up, captures and creates products until it is stopped. @returns the number of acknowledged writes */
 export async function writeUntil(business: Business, belongings: Belongings, isOver: () => boolean): Promise<number> {
   let writes = 0
   const { auth, inventory } = business
@@ -130,7 +129,7 @@ export async function writeUntil(business: Business, belongings: Belongings, isO
   return writes
 }
 
-/** Reads old data of each service, and writes to each. @throws Error with the answer */
+/** Reads old data from each service and writes to each service. @throws Error with the answer */
 export async function askAll(business: Business, belongings: Belongings): Promise<readonly string[]> {
   const { auth, inventory } = business
   const { email, session, transactions, products } = belongings
@@ -159,7 +158,7 @@ async function capture({ payments }: Business, { headers }: Pick<Belongings, 'he
 
 export interface Programs {
   readonly directory: string
-  /** Runs a program, and returns its standard output. @throws Error with its standard error */
+  /** Runs a program and returns its standard output. @throws Error with its standard error */
   run(name: string, args: readonly string[]): Promise<string>
 }
 
@@ -172,9 +171,9 @@ const USER = 'trestle'
 const OUTPUT_BYTES_MAX = 64 * 1024 * 1024
 
 /**
- * Finds the newest installed PostgreSQL with client programs; the one of npm has none.
+ * Finds the newest installed PostgreSQL with client programs, which the PostgreSQL from npm lacks.
  * @param given a folder with `initdb` and `pg_dump`, from PG_BIN
- * @throws Error when no folder has `initdb` and `pg_dump`
+ * @throws Error if no folder has `initdb` and `pg_dump`
  */
 export function findPrograms(given: string | undefined): Programs {
   const places = given === undefined ? globSync('/usr/{lib/postgresql,pgsql-}*/{*/,}bin').sort().reverse() : [given]
@@ -192,7 +191,7 @@ export function findPrograms(given: string | undefined): Programs {
   return { directory: dirname(bin), run }
 }
 
-/** Makes an empty server in a folder, and starts it with PostgreSQL's own settings, so every commit waits for the disk. */
+/** Creates and starts an empty server in a folder with PostgreSQL's default settings, so every commit waits for the disk. */
 export async function startCluster({ directory }: Programs, folder: string): Promise<Cluster> {
   const account = process.getuid?.() === 0 ? await chooseAccount() : undefined
   const data = join(folder, 'data')

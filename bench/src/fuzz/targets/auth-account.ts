@@ -7,7 +7,7 @@ import type { Ask, World } from '../target.ts'
 import { PASSWORD } from './auth-requests.ts'
 import { OPERATORS, type Operators, operatorHeaders } from './operators.ts'
 
-/** The origin of the web page that passkeys belong to. */
+/** The origin of the web page for passkeys. */
 export const WEB_ORIGIN = 'http://localhost:3000'
 
 const Session = z.object({
@@ -26,9 +26,9 @@ const Registration = z.object({
 const SignIn = z.object({ challenge_id: z.string(), options: z.object({ challenge: z.string(), rpId: z.string() }) })
 
 /**
- * Makes a new account, because the last one may be banned, deleted or signed out. It has two ways to sign in, an outstanding
- * link, factors, recovery codes and a passkey; another factor and another passkey are about to be added. The password is
- * inserted as a hash, because hashing would take longer than all other steps.
+ * Creates a new account, because the last one may be banned, deleted or signed out. The account has two ways to sign in, an open
+ * link, factors, recovery codes and a passkey. Another factor and another passkey are about to be added. The password is inserted
+ * as a hash, because hashing it would take longer than all other steps.
  * @returns an access token of `aal2`
  */
 export async function openAccount({
@@ -59,7 +59,7 @@ export async function openAccount({
   const first = await enroll(owner, 'first')
   const raised = Session.parse(await post(first.target, first.body, owner.headers))
   const raisedOwner = { ask, actor, headers: bearer(raised.access_token) }
-  // Not kept as `code`: the log may contain a `code` that says why a user cannot sign in.
+  // Do not use the name `code`. The log may contain a `code` that states why a user cannot sign in.
   const { codes } = RecoveryCodes.parse(await post('/factors/recovery-codes', {}, raisedOwner.headers))
   for (const code of codes) memory.keep(actor, 'recoveryCode', code)
   const { factorId, body } = await enroll(raisedOwner, 'second')
@@ -68,7 +68,7 @@ export async function openAccount({
   await addPasskeys(raisedOwner, memory)
   const userId = session.user.id
   memory.keep(actor, 'account', { userId, factorId: first.factorId, sessionId: sessionOf(raised.access_token) })
-  // The answers of ceremonies identify users by other ids.
+  // Store the id last, because the answers of ceremonies identify users by other ids.
   memory.keep(actor, 'userId', userId)
   for (const identity of session.user.identities) memory.keep(actor, 'identityId', identity.identity_id)
   return raised.access_token
@@ -89,7 +89,7 @@ interface Owner {
   readonly headers: Readonly<Record<string, string>>
 }
 
-/** Adds an authenticator app, and asks for its challenge. @returns the body that verifies the app */
+/** Adds an authenticator app and requests its challenge. @returns the body that verifies the app */
 async function enroll({ ask, actor, headers }: Owner, name: string) {
   const post = (target: string, body: object) => ask({ actor, method: 'POST', target, body, headers })
   const { id, totp } = Factor.parse(await post('/factors', { factor_type: 'totp', friendly_name: name }))
@@ -98,7 +98,7 @@ async function enroll({ ask, actor, headers }: Owner, name: string) {
   return { factorId: id, target: `/factors/${id}/verify`, body: { challenge_id: challenge.id, code } }
 }
 
-/** Adds a passkey. Keeps a request that would add another, and one that would sign in with the first. */
+/** Adds a passkey. Stores a request that would add another one, and a request that would sign in with the first. */
 async function addPasskeys({ ask, actor, headers }: Owner, memory: Memory): Promise<void> {
   const post = (step: string, body?: object) =>
     ask({ actor, method: 'POST', target: `/passkeys/${step}`, headers, ...(body && { body }) })
@@ -119,7 +119,7 @@ interface Appointment extends World {
   readonly admin: Readonly<Record<string, string>>
   readonly name: string
   readonly passwordHash: string
-  /** The current operators. They assign the role as long as they may. */
+  /** The present operators, who assign roles as long as they are allowed to. */
   readonly last: Operators | undefined
 }
 
@@ -128,7 +128,7 @@ const User = z.object({ id: z.string() })
 const SignedIn = z.object({ access_token: z.string() })
 const Appointed = z.object({ user: z.object({ app_metadata: z.object({ console_role: z.string() }) }) })
 
-/** Makes new operators, because the last ones may be banned, deleted or signed out. */
+/** Creates new operators, because the last ones may be banned, deleted or signed out. */
 export async function appointOperators(appointment: Appointment): Promise<Operators> {
   const [operator, viewer] = [
     await appoint(appointment, OPERATORS.operator),
@@ -148,7 +148,7 @@ async function appoint(appointment: Appointment, role: (typeof OPERATORS)[keyof 
   return operatorHeaders(deployment.secrets, role, access_token)
 }
 
-/** Returns whether the last operator could assign the role. The command always can, and takes a second. */
+/** Returns whether the last operator could assign the role. The command always can, but takes a second. */
 async function assignRole({ ask, last }: Appointment, userId: string, role: string): Promise<boolean> {
   if (last === undefined) return false
   const answer = await ask({

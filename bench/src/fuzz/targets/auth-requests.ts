@@ -8,7 +8,7 @@ export const PASSWORD = 'canary-Horse-7-battery'
 const NOBODY = '7c0fd9a2-5f0e-4b55-9c53-0d1f0a6f3e11'
 const VERIFIER = 'v'.repeat(64)
 const CHALLENGE = createHash('sha256').update(VERIFIER).digest('base64url')
-/** Phone numbers that take TEST_CODE and get no message. */
+/** Phone numbers that accept TEST_CODE and get no messages. */
 export const TEST_PHONES = ['4520000001', '4520000002', '4520000003']
 export const TEST_CODE = '271828'
 
@@ -49,7 +49,7 @@ export const lexicon: Lexicon = {
   auth_code: known('authCode', NOBODY),
   token: known('emailOtp', TEST_CODE),
   token_hash: known('hashedToken', 'f'.repeat(56)),
-  // A code of an authenticator app, or of a provider; the stub provider accepts any code.
+  // A code of an authenticator app or a provider. The test provider accepts any code.
   code: known('totpCode', TEST_CODE),
   state: known('state', NOBODY),
   nonce: known('emailOtp', TEST_CODE),
@@ -75,7 +75,7 @@ export const lexicon: Lexicon = {
   should_soft_delete: fc.boolean(),
 }
 
-/** A user with a factor and a session of that user. */
+/** A user with a factor and a session. */
 const ofOneAccount = knownTogether('account', (part) => ({
   params: { userId: part('userId', NOBODY), factorId: part('factorId', NOBODY), sessionId: part('sessionId', NOBODY) },
 }))

@@ -25,7 +25,7 @@ const PROVIDER = {
   userinfo_url: 'https://issuer.example/userinfo',
 }
 
-/** Accounts with sessions, factors and outstanding links. Users and an operator send the requests. */
+/** Accounts with sessions, factors and open links. Users and an operator send the requests. */
 export const authTarget: Target = {
   service: 'auth',
   actors: ACTORS,
@@ -81,7 +81,7 @@ export const authTarget: Target = {
         const passwordHash = await hash(PASSWORD)
         const prepared: string[] = []
         let turn = 0
-        // One request in three uses the newest session, whose account may still be empty.
+        // One of three requests uses the newest session. Its account may still be empty.
         const own = (actor: number) => {
           turn += 1
           const token = turn % 3 === 0 ? memory.pick(actor, 'accessToken', 1) : prepared[actor % ACTORS]
@@ -119,7 +119,7 @@ export const authTarget: Target = {
   },
 }
 
-/** Turns every option on, and every limit off that would stop requests before their use cases. */
+/** Enables every option, and disables every limit that would stop requests before their use cases. */
 function settings(peersUrl: string): Readonly<Record<string, string>> {
   const on = [
     ...[

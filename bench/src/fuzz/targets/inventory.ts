@@ -9,7 +9,7 @@ import { operatorSecrets, tokenOperators, trustOperators } from './operators.ts'
 const ISSUER = 'http://auth.fuzz.example'
 const AUDIENCE = 'authenticated'
 const ACTORS = 3
-/** The actor who calls the public routes as an operator. */
+/** The actor that calls public routes as an operator. */
 const OPERATING = ACTORS
 const HOUR_S = 3_600
 
@@ -39,8 +39,8 @@ const file = fc.oneof(
 )
 
 /**
- * Products, stock and reservations. Requests carry access tokens of a sign-in service that publishes only its keys, or the
- * credentials of an operator.
+ * Products, stock and reservations. Requests carry operator credentials, or access tokens of a sign-in service that only
+ * publishes its keys.
  */
 export const inventoryTarget: Target = {
   service: 'inventory',
@@ -134,7 +134,7 @@ export const inventoryTarget: Target = {
       env,
       prepare: async ({ ask, memory, deployment }) => {
         const operators = tokenOperators(deployment.secrets)
-        // A change of an operator needs a key.
+        // Changes by operators need an Idempotency-Key.
         const operate = () => ({ ...operators.operator, 'idempotency-key': randomUUID() })
         const tokens = Array.from({ length: ACTORS }, (_, actor) =>
           token(`actor-${actor}`, 'inventory:read inventory:write'),
@@ -170,7 +170,7 @@ export const inventoryTarget: Target = {
   },
 }
 
-/** Publishes a key, and signs access tokens with it as the sign-in service would. */
+/** Publishes a key, and signs access tokens with it like the sign-in service. */
 async function startIssuer(stack: AsyncDisposableStack) {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const key = { ...publicKey.export({ format: 'jwk' }), kid: 'fuzz', alg: 'ES256', use: 'sig' }

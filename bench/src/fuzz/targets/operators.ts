@@ -18,18 +18,18 @@ export function trustOperators(prefix: string): Readonly<Record<string, string>>
   return { [`${prefix}OPERATOR_ISSUER`]: ISSUER, [`${prefix}OPERATOR_JWT_SECRET`]: SECRET }
 }
 
-/** The headers of both operators, with tokens like those of auth. */
+/** Returns the headers of both operators, with tokens like those of auth. */
 export function tokenOperators(secrets: Secrets): Operators {
   const headersOf = (role: OperatorRole) => operatorHeaders(secrets, role, signToken(SECRET, claimsOf(role)))
   return { operator: headersOf(OPERATORS.operator), viewer: headersOf(OPERATORS.viewer) }
 }
 
-/** The headers of an operator's request: the key of a role, and an access token. */
+/** Returns the headers of an operator's request: the key of a role, and an access token. */
 export function operatorHeaders({ TRESTLE_OPERATOR_KEY }: Secrets, role: OperatorRole, token: string): OperatorHeaders {
   return { 'x-trestle-operator-key': keyOf(TRESTLE_OPERATOR_KEY, role), authorization: `Bearer ${token}` }
 }
 
-/** The credentials of operators that no answer and no log may contain, by name. */
+/** Returns the credentials of operators by name. No answer and no log may contain them. */
 export function operatorSecrets(operators: Operators): readonly (readonly [string, string])[] {
   return Object.values(operators).flatMap(({ 'x-trestle-operator-key': key, authorization }, at) => [
     [`operator key ${at}`, key] as const,

@@ -10,7 +10,7 @@ const ACQUIRER = 'fuzz'
 export const ACQUIRER_SECRET = 'canary-secret-of-the-acquirer'
 /** A live card. No log and no answer may contain its number. */
 export const LIVE_PAN = '4242424242424242'
-/** A card for which the acquirer never reports whether it authorized a payment. */
+/** A card for which the acquirer never reports the outcome of an authorization. */
 const LOST_PAN = '4000000000000002'
 const ACTOR = 0
 
@@ -25,7 +25,7 @@ export interface LiveMerchant {
 }
 
 /**
- * Starts an acquirer that accepts only captures: any other refused call becomes an exception.
+ * Starts an acquirer that accepts only captures. Each other refused call becomes an exception.
  * @returns the settings of payments
  */
 export async function startAcquirer(stack: AsyncDisposableStack): Promise<Readonly<Record<string, string>>> {
@@ -48,7 +48,7 @@ export async function startAcquirer(stack: AsyncDisposableStack): Promise<Readon
   }
 }
 
-/** A merchant is paid out once a day, so bank files need new merchants. */
+/** Creates a live merchant. Bank files need new merchants, because each merchant is paid out only once a day. */
 export async function openLiveMerchant({ ask, deployment }: World): Promise<LiveMerchant> {
   const post = (target: string, body: object, headers = {}) =>
     ask({ actor: ACTOR, method: 'POST', target, body, headers })
@@ -59,7 +59,7 @@ export async function openLiveMerchant({ ask, deployment }: World): Promise<Live
   return merchant
 }
 
-/** Pays out a live merchant's balance, and leaves a payment with an exception and an attempt with an unknown outcome. */
+/** Pays out a live merchant, and adds a payment with an exception and an attempt with an unknown outcome. */
 export async function sellLive(
   { ask, memory }: World,
   { id, key }: LiveMerchant,

@@ -4,9 +4,9 @@ import type { PlanSources } from '../plans.ts'
 import { known, knownTogether, type Lexicon } from '../valid-value.ts'
 import { CODE, INVITED, linkOf, PAN } from './payments-shop.ts'
 
-/** A card whose bank asks for nothing. */
+/** A card whose bank does not ask the customer. */
 const UNASKED_PAN = '1000000000010000'
-/** The steps of the checkout at which an order may be. */
+/** The checkout steps that an order can have reached. */
 export const STEPS = ['card-lookup', 'device-fingerprint', 'tds-fingerprint', 'tds-challenge']
 
 const currency = fc.constantFrom('EUR', 'DKK', 'JPY', 'KWD')
@@ -55,7 +55,7 @@ const begunOrder = knownTogether('order', (part) => ({
   hints: part('hints'),
 }))
 const order = fc.oneof({ weight: 1, arbitrary: newOrder }, { weight: 2, arbitrary: begunOrder })
-/** A merchant with a user, an app and a webhook of its own. */
+/** A merchant with a user, an app and a webhook. */
 const ofOneShop = knownTogether('shop', (part) => ({
   params: {
     merchantId: part('merchantId'),
@@ -68,7 +68,7 @@ const ofException = knownTogether('exception', (part) => ({
   params: { merchantId: part('merchantId'), exceptionId: part('exceptionId') },
 }))
 const ofInvitation = fc.record({ params: fc.record({ token: known('invitation') }) })
-/** The return of a customer from the bank. The cookie is encrypted for its page and its link. */
+/** A customer's return from the bank. The cookie is encrypted for its page and its link. */
 const ofCustomerAtBank = knownTogether('atBank', (part) => ({
   params: { pageId: part('pageId') },
   headers: [['cookie', part('cookie')] as const],

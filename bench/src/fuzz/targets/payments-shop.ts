@@ -5,7 +5,7 @@ import type { Memory } from '../memory.ts'
 import type { Ask } from '../target.ts'
 import type { OperatorHeaders } from './operators.ts'
 
-/** A card whose bank asks for approval. No log and no answer may contain its number. */
+/** A card whose bank asks the customer. No log and no answer may contain its number. */
 export const PAN = '1000000000000000'
 export const CODE = '271'
 export const INVITED = 'ada@shop.example'
@@ -36,20 +36,20 @@ export function basic(key: string | undefined): { readonly authorization: string
   return { authorization: `Basic ${Buffer.from(`:${key}`).toString('base64')}` }
 }
 
-/** Opens the registration of apps, which a request of an operator may have closed. */
+/** Opens the registration of apps, which an operator's request may have closed. */
 export async function openRegistration(ask: Ask, operator: OperatorHeaders): Promise<void> {
   const headers = { ...operator, 'idempotency-key': randomUUID() }
   await ask({ actor: 0, method: 'PUT', target: '/operator/registration', body: { isClosed: false }, headers })
 }
 
-/** A merchant of an actor: the key of its app, its public key, and ids. */
+/** An actor's merchant: the key of its app, its public key, and ids. */
 interface ActorMerchant {
   readonly key: string
   readonly publicKey: string
   readonly shop: Readonly<Record<'merchantId' | 'userId' | 'appId' | 'webhookId', string>>
 }
 
-/** Makes a new app with a merchant, because the last app may have lost its keys or its merchant. */
+/** Creates a new app with a merchant, because the last app may have lost its keys or its merchant. */
 export async function createMerchant(ask: Ask, actor: number): Promise<ActorMerchant> {
   const createApp = async (body: object) =>
     NewApp.parse(await ask({ actor, method: 'POST', target: '/apps', body })).app
@@ -77,7 +77,7 @@ interface OrderShopping extends Shopping {
   readonly step: string
 }
 
-/** Makes a captured and disputed payment for a merchant, and a customer with an unfinished order. */
+/** Creates a captured and disputed payment of a merchant, and a customer with an unfinished order. */
 export async function sell({ ask, memory, actor, publicKey: key, step }: OrderShopping): Promise<void> {
   const post = (target: string, body: object) => ask({ actor, method: 'POST', target, body })
   for (const [pool, value] of CARD) memory.keep(actor, pool, await tokenize(ask, actor, { type: pool, value }))
@@ -96,7 +96,7 @@ export function linkOf(key: string): Readonly<Record<'key' | 'test' | 'value', s
   return { key, test: '1', value: '10' }
 }
 
-/** Leaves a customer of a payment link at the bank, with the cookie of the page. */
+/** Leaves a customer of a payment link at the bank, and stores the cookie of the page. */
 export async function leaveAtBank({ ask, memory, actor, publicKey }: Shopping): Promise<void> {
   const parameters = linkOf(publicKey)
   const link = new URLSearchParams(parameters).toString()

@@ -15,7 +15,7 @@ import { bodies, lexicon, pooled, STEPS, together } from './payments-requests.ts
 import { basic, createMerchant, leaveAtBank, openRegistration, PAN, sell } from './payments-shop.ts'
 
 const ACTORS = 3
-/** A command gives a live merchant its acquirer, which takes a second. */
+/** Large, because a new live merchant gets its acquirer by a command that takes a second. */
 const ROUNDS_OF_A_LIVE_MERCHANT = 8
 /** Merchants with payments in every state. Their apps, other apps and customers send the requests. */
 export const paymentsTarget: Target = {
@@ -52,7 +52,7 @@ export const paymentsTarget: Target = {
   errorsOf: 'POST /merchants',
   causedErrors: /^the acquirer did not accept an operation$/,
   pages: /^\/($|ready|health|docs|openapi\.json|pos|acs|invitations)(\/|$)/,
-  // A slash at the end is ignored, after the root too.
+  // A slash at the end is ignored, even after the root.
   normalPath: (path) => (path === '//' ? '/' : path),
   raw: { get: '/me', post: '/merchants' },
   surround: async (stack) => {
@@ -69,7 +69,7 @@ export const paymentsTarget: Target = {
         ...trustOperators('PAYMENTS_'),
         ...(await startAcquirer(stack)),
         PAYMENTS_SMTP_URL: `smtp://127.0.0.1:${smtp.port}`,
-        // The root of the requested address is also the vault and the page of payment links.
+        // The root path of this address is also the vault and the payment page.
         PAYMENTS_VAULT_HOST: '127.0.0.1',
         PAYMENTS_POS_URL: 'http://127.0.0.1/pos',
       },
@@ -95,7 +95,7 @@ export const paymentsTarget: Target = {
           await openRegistration(ask, operators.operator)
           if (live === undefined || round % ROUNDS_OF_A_LIVE_MERCHANT === 0) live = await openLiveMerchant(world)
           await sellLive(world, live, operators.operator)
-          // Mails of the previous round, because they are sent in the background.
+          // Use mails of the previous round, because mails are sent in the background.
           for (const [actor, { text }] of mails.list().slice(0, ACTORS).entries()) {
             memory.keep(actor, 'invitation', /\/invitations\/([\w-]+)/.exec(text ?? '')?.[1] ?? '')
           }

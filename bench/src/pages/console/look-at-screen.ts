@@ -9,14 +9,14 @@ export interface Looker {
   readonly consoles: Map<ConsoleName, { readonly url: string; readonly cookies: Cookies | undefined }>
 }
 
-/** A busy machine answers late, which is not a fault of the page. */
+/** Long, because a busy machine answers late, which is not a fault of the page. */
 const PATIENCE_MS = 300_000
-/** The rule on the size of targets (WCAG 2.2), which axe-core omits by default. */
+/** The rule about target sizes (WCAG 2.2). axe-core disables it by default. */
 const AXE_OPTIONS = { rules: { 'target-size': { enabled: true } } }
 
 /**
- * Opens a screen in a window, takes its picture, and returns its problems.
- * @param picture the path of the picture without its ending
+ * Opens a screen in a window, takes a picture, and returns the problems of the screen.
+ * @param picture the path of the picture without its extension
  */
 export async function lookAtScreen(
   looker: Looker,
@@ -41,8 +41,7 @@ export async function lookAtScreen(
   } catch (error) {
     return [...watched, error instanceof Error ? error.message : String(error)]
   } finally {
-    // The page's cookie holds the last use of the session. With the cookie of the sign-in, a long run would end after 30
-    // minutes.
+    // The cookie stores the last use of the session. Without this update, the session would end after 30 minutes.
     if (cookies !== undefined) looker.consoles.set(at, { url, cookies: await context.storageState() })
     await context.close()
   }
@@ -55,7 +54,7 @@ export async function openOperatorWindow(browser: Browser, view: View, cookies?:
   return context
 }
 
-/** On a wide page: Tab, the keys of the console, and the question. On a narrow page: the menu. */
+/** Tests Tab, shortcuts and the question on a wide page, and the menu on a narrow page. */
 async function useKeyboard(page: Page, { width }: View, name: string): Promise<readonly string[]> {
   const isOfOperator = (await page.locator('header.top').count()) > 0
   const judgeWith = (state: string, part?: string) => async () => {
@@ -73,9 +72,9 @@ async function useKeyboard(page: Page, { width }: View, name: string): Promise<r
   ]
 }
 
-// Checks of an operator without a mouse. Each function returns a line for each problem.
+// Checks for operators without a mouse. Each function returns a line for each problem.
 
-/** All elements that a program in the page can reach: visible, in no closed dialog, and not disabled. */
+/** A script that returns all elements that can get the focus: visible, enabled, and in no closed dialog. */
 const REACHABLE = `[...document.querySelectorAll('a[href], button, input:not([type="hidden"]), select, textarea, summary, [tabindex="0"]')]
   .filter((element) => !element.disabled && element.getClientRects().length > 0 && element.checkVisibility({ visibilityProperty: true }))
   .filter((element) => !element.closest('dialog:not([open])') && !element.matches('details:not([open]) > :not(summary) *'))`
@@ -83,15 +82,15 @@ const REACHABLE = `[...document.querySelectorAll('a[href], button, input:not([ty
 const NAME = `(element) => (element.getAttribute('aria-label') ?? (element.innerText || element.name || element.id || element.localName)).trim().slice(0, 60)`
 
 interface Stop {
-  /** Undefined: the browser's own buttons, or nothing. */
+  /** `undefined` for the browser's own buttons, or for no element. */
   readonly at: number | undefined
   readonly name: string
   readonly hasRing: boolean
-  /** The element that lies over it. */
+  /** The element that covers it. */
   readonly cover: string | undefined
 }
 
-/** The element that has the focus, whether its ring is seen, and whether the bar or a toast lies over it. */
+/** A script that returns the focused element, whether its focus ring is visible, and whether something covers it. */
 const STOP = `(() => {
   const name = ${NAME}
   const element = document.activeElement
@@ -106,7 +105,7 @@ const STOP = `(() => {
   return { at, name: name(element), hasRing, cover: isSeen ? undefined : name(top) }
 })()`
 
-/** Presses Tab once round a page, from the current focus: each element is reached, and its focus is visible. */
+/** Walks through a page with Tab from the present focus. Each element must get the focus visibly. */
 async function walkByKeyboard(page: Page): Promise<readonly string[]> {
   const problems: string[] = []
   const names = await page.evaluate<string[]>(`(globalThis.lookedAt = ${REACHABLE}, globalThis.lookedAt.map(${NAME}))`)
@@ -125,7 +124,7 @@ async function walkByKeyboard(page: Page): Promise<readonly string[]> {
 }
 
 /**
- * Follows the link that skips the navigation: it is the first stop of a new page, visible, and leads to the content. A page
+ * Follows the link that skips the navigation. It must be the first stop of a new page, visible, and lead to the content. A page
  * that focuses its first field has already skipped the navigation.
  */
 async function skipNavigation(page: Page): Promise<readonly string[]> {
@@ -142,15 +141,15 @@ async function skipNavigation(page: Page): Promise<readonly string[]> {
     : [...problems, 'the link that skips the navigation does not lead to the content']
 }
 
-/** Whether the focus is inside of the open dialog, or has left the page for the browser. */
+/** Whether the focus is inside the open dialog, or has left the page for the browser. */
 const IS_INSIDE = `(document.activeElement === document.body || document.activeElement.closest('dialog[open]') !== null)`
 const PRESSES_IN_DIALOG = 8
 
 /**
- * Opens the first question of a page by Enter. The focus moves into the dialog and stays there. Escape closes it and restores
- * the focus.
+ * Opens the first question of a page with Enter. The focus must move into the dialog and stay there. Escape must close the dialog
+ * and restore the focus.
  * @param judge checks the open dialog
- * @returns nothing if the page asks no question
+ * @returns no problems if the page has no question
  */
 async function askByKeyboard(page: Page, judge: () => Promise<readonly string[]>): Promise<readonly string[]> {
   const link = page.locator('main a[data-ask]').first()
@@ -173,7 +172,7 @@ async function askByKeyboard(page: Page, judge: () => Promise<readonly string[]>
   return isBack === true ? problems : [...problems, 'the focus is not back on the link of the question']
 }
 
-/** Tries the keys of the console that open something, and Escape (console reference: Keys of the keyboard). */
+/** Tests the shortcuts that open something, and Escape (console reference: Keys of the keyboard). */
 async function tryKeys(page: Page): Promise<readonly string[]> {
   const problems: string[] = []
   await page.evaluate('document.activeElement.blur()')

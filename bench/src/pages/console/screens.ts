@@ -2,16 +2,13 @@ import type { Locator, Page } from 'playwright-core'
 
 export interface Screen {
   readonly name: string
-  /** Brings the page into its state. @param url the address of the console, without a slash at the end */
+  /** Brings the page into its state. @param url the address of the console without a slash at the end */
   readonly open: (page: Page, url: string) => Promise<unknown>
-  /** Undefined: the console of the stack, and an admin. */
+  /** `undefined` for the stack's console and an admin. */
   readonly at?: ConsoleName
 }
 
-/**
- * `stranger`: not signed in. `silent`: a console whose inventory does not answer. `strict`: a console that asks for a second
- * factor.
- */
+/** `stranger`: not signed in. `silent`: inventory does not answer. `strict`: the console requires a second factor. */
 export type ConsoleName = 'operator' | 'stranger' | 'silent' | 'strict'
 
 const path = (name: string, address: string, at?: ConsoleName): Screen => ({
@@ -20,7 +17,7 @@ const path = (name: string, address: string, at?: ConsoleName): Screen => ({
   ...(at === undefined ? {} : { at }),
 })
 
-/** The object that the first row of a list leads to, such as a user. */
+/** Opens the object to which the first row of a list links, such as a user. */
 const first = (name: string, list: string, then = ''): Screen => ({
   name,
   open: async (page, url) => {
@@ -32,13 +29,13 @@ const first = (name: string, list: string, then = ''): Screen => ({
   },
 })
 
-/** Presses a button of a form by keyboard. The console drops a click that comes so soon after its page. */
+/** Presses a form button with the keyboard, because the console ignores clicks soon after a page appears. */
 const press = (button: Locator) => button.press('Enter')
 
-/** The list with the fully captured payment of the demo. */
+/** The list with the demo's fully captured payment. */
 const CAPTURED = '/transactions?search=36.00'
 
-/** The first refundable payment, with an amount that is refused. @param findRefusal the element that shows the refusal */
+/** Refunds the first refundable payment with a refused amount. @param findRefusal finds the shown refusal */
 const refusedRefund = (name: string, amount: string, findRefusal: (page: Page) => Locator): Screen => ({
   name,
   open: async (page, url) => {
@@ -49,7 +46,7 @@ const refusedRefund = (name: string, amount: string, findRefusal: (page: Page) =
   },
 })
 
-/** Sends a file of products as a trial. @returns once the page of its import is there */
+/** Sends a file of products as a dry run. @returns when the page of its import is open */
 async function sendProducts(page: Page, url: string, { name, text }: { readonly name: string; readonly text: string }) {
   await page.goto(`${url}/imports`)
   await page.getByLabel('Only try, and store nothing').press('Space')
@@ -58,9 +55,9 @@ async function sendProducts(page: Page, url: string, { name, text }: { readonly 
   await page.waitForURL(/\/imports\/\d+/)
 }
 
-/** A new SKU, a repeated one, and one that is too long. */
+/** A new SKU, a repeated SKU, and one that is too long. */
 const FAULTY_PRODUCTS = `sku,attributes.name\nNEW-1,Kettle\nNEW-1,Kettle\n${'SKU-'.repeat(100)},Pan\n`
-/** Enough for the import to run while its page is inspected. */
+/** So many that the import still runs while its page is checked. */
 const MANY_PRODUCTS = `sku,attributes.name\n${Array.from({ length: 50_000 }, (_, at) => `MANY-${at},Mug`).join('\n')}\n`
 
 export const EMPTY_SCREENS: readonly Screen[] = [

@@ -23,8 +23,8 @@ const CHANGES: Readonly<Partial<Record<ConsoleName, Readonly<Record<string, stri
 }
 
 /**
- * Starts a console with other settings than the stack's, if the name asks for one. Returns its address. Disposing of
- * `started` ends it.
+ * Starts a console with different settings from the stack's, if the name requires this. Returns its address. Disposing of
+ * `started` stops the console.
  */
 export async function startConsole(
   name: ConsoleName,
@@ -57,7 +57,7 @@ export async function startConsole(
   return url
 }
 
-/** Starts a server that accepts every webhook. Returns its address. Disposing of `started` ends it. */
+/** Starts a server that accepts every webhook. Returns its address. Disposing of `started` stops the server. */
 export async function startReceiver(started: AsyncDisposableStack): Promise<string> {
   const server = await listen((request, response) => {
     request.resume()
@@ -67,7 +67,7 @@ export async function startReceiver(started: AsyncDisposableStack): Promise<stri
   return `${server.url}/hooks/payments`
 }
 
-/** Longer than any column, with text that would be a tag if a page did not escape it. */
+/** Longer than any column, with text that would be a tag on a page without escaping. */
 const LONG_NAME =
   'Det Kongelige Nordjyske Kaffe- og Teimportkompagni af 1847 <script>alert("name")</script> Aalborg–København–Tórshavn'
 const LONG_ADDRESS = 'augusta.ada.king.countess.of.lovelace@mail.analytical-engines.example.com'
@@ -76,9 +76,9 @@ const LONG_SKU = `SKU-${'WITHOUT-ANY-SPACE-'.repeat(5)}END`
 const Transactions = z.array(z.object({ id: z.string(), successful: z.boolean() }))
 
 /**
- * Fills the services with the shop of the demo, and with difficult values: long texts, tags in names, unanswered webhooks.
- * Existing objects stay.
- * @throws Error when a service refuses
+ * Fills the services with the demo's shop and with difficult values: long texts, tags in names, unanswered webhooks. Existing
+ * objects do not change.
+ * @throws Error if a service refuses a request
  */
 export async function fillSamples({
   status,
@@ -110,8 +110,8 @@ export async function fillSamples({
 }
 
 /**
- * Inserts rows that only acquirers and banks cause: an answer that contradicts the books, an authorization without a known
- * outcome, and files for the bank.
+ * Inserts rows that only acquirers and banks can cause: an answer that contradicts the books, an authorization without a known
+ * outcome, and bank files.
  */
 function rareRows(merchantId: string): readonly string[] {
   const said = JSON.stringify({ type: 'operation', acquirer: 'north', reason: `late <b>answer</b>: ${LONG_SKU}` })
@@ -128,7 +128,7 @@ function rareRows(merchantId: string): readonly string[] {
   ]
 }
 
-/** Makes one webhook that answers, one that does not, and a payment with events for both. */
+/** Creates a webhook that answers, one that does not, and a payment with events for both. */
 async function sendEvents(
   call: ReturnType<typeof createDemoClient>,
   merchantId: string,

@@ -15,9 +15,7 @@ import {
 
 export const LANGUAGES = ['en', 'da', 'de', 'sv', 'nb', 'fi', 'fr', 'es', 'it', 'nl', 'pl', 'pt'] as const
 
-/**
- * Scenarios after the page of the bank: in each language, refused, declined, too late, by an app, in the shop of `examples/`.
- */
+/** Scenarios after the bank's page: in each language, refused, declined, too late, by an app, in the shop of `examples/`. */
 export const bankScenarios: readonly Scenario[] = [
   ...LANGUAGES.map(payInLanguage),
   {
@@ -115,7 +113,7 @@ export const bankScenarios: readonly Scenario[] = [
 
 const RELOADS_MAX = 50
 
-/** Reloads the page until it shows a text. @throws Error when it never does */
+/** Reloads the page until it shows a text. @throws Error if it never does */
 async function reloadUntil(page: Page, text: string): Promise<void> {
   for (let reloads = 0; reloads < RELOADS_MAX; reloads++) {
     if (await page.getByText(text).isVisible()) return

@@ -9,17 +9,17 @@ import { openDatabaseServer } from '../../servers/database.ts'
 import { deploy } from '../../servers/deployment.ts'
 import { startServer } from '../../servers/server.ts'
 
-/** The service, two merchants, and a shop to return to. */
+/** The service, two merchants, and a shop to which customers return. */
 export interface Fixture {
   readonly url: string
   readonly keys: { readonly test: string; readonly live: string }
-  /** The address to which links of a shop return. */
+  /** The address to which a shop's links return. */
   readonly shopUrl: string
   /** The shop of `examples/`, which uses all three services. */
   readonly exampleUrl: string
-  /** auth, which pages of that shop call. */
+  /** The address of auth, which pages of this shop call. */
   readonly authUrl: string
-  /** Transactions of the test merchant, the newest first. */
+  /** Returns the test merchant's transactions, newest first. */
   transactions(): Promise<readonly Transaction[]>
   /** Makes every open challenge ten minutes older. */
   letChallengesAge(): Promise<void>
@@ -36,7 +36,7 @@ const Transaction = z.object({
 })
 export type Transaction = z.infer<typeof Transaction>
 
-/** Disposing of `started` ends all of it. */
+/** Creates the fixture. Disposing of `started` stops all its processes. */
 export async function createFixture(folder: string, started: AsyncDisposableStack): Promise<Fixture> {
   const database = await openDatabaseServer({ url: process.env.BENCH_DATABASE_URL, folder: join(folder, 'postgres') })
   started.defer(database.close)
@@ -48,9 +48,9 @@ export async function createFixture(folder: string, started: AsyncDisposableStac
     return server
   }
   const server = await start('payments')
-  // No mail server listens, so customers of the shop need not confirm their addresses.
+  // There is no mail server, so customers of the shop need not confirm their addresses.
   const { url: authUrl } = await start('auth', { AUTH_MAILER_AUTOCONFIRM: 'true' })
-  // Links are opened under the public address, because the frame of the bank uses it too.
+  // Open links at the public address, because the frame of the bank uses it too.
   const url = server.url.replace('127.0.0.1', 'localhost')
   const call = createCaller(url)
   const { app } = z.object({ app: z.object({ key: z.string() }) }).parse(await call('POST', '/apps', {}))
@@ -95,7 +95,7 @@ export const MERCHANT = {
 
 type Caller = (method: string, path: string, body?: object, key?: string) => Promise<unknown>
 
-/** Sends JSON to a service, with an API key of payments if there is one. The function throws an Error for a refusal. */
+/** Returns a function that sends JSON to a service, with an API key of payments if given. It throws an Error for a refusal. */
 export function createCaller(url: string): Caller {
   return async (method, path, body, key): Promise<unknown> => {
     const response = await fetch(url + path, {
@@ -145,7 +145,7 @@ export function textsOf(language: string): Readonly<Record<string, string>> {
 
 const ENGLISH = textsOf('en')
 
-/** A text of the page in English. @throws Error when the page has no text of this name */
+/** Returns an English text of the page. @throws Error if the page has no text with this name */
 export function english(name: string): string {
   const text = ENGLISH[name]
   if (text === undefined) throw new Error(`the page has no text ${name}`)

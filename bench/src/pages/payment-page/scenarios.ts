@@ -60,7 +60,7 @@ const plainScenarios: readonly Scenario[] = [
       await expectRefusal(session, english('refusedNumber'))
       await page.goBack()
       await page.getByText(english('refusedNumber')).waitFor({ state: 'detached' })
-      // Without TLS, the browser has kept the content of the form.
+      // Without TLS, the browser has kept the values of the form.
       await page.locator('#number').fill('')
       await enterCard(page, { number: UNASKED })
       await expectReceipt(session)
@@ -143,7 +143,7 @@ export const scenarios: readonly Scenario[] = [
     run: async ({ page, fixture }) => {
       await page.goto(linkOf(fixture, { redirect: `${fixture.shopUrl}?order=a%20b#top` }))
       await enterCard(page, { number: UNASKED })
-      // In test mode the page names the host, and waits.
+      // In test mode, the page shows the host and waits.
       await page.getByText(new URL(fixture.shopUrl).host).waitFor()
       await page.getByRole('link').click()
       await page.waitForURL(`${fixture.shopUrl}?**`)
@@ -241,7 +241,7 @@ export const scenarios: readonly Scenario[] = [
         .filter({ hasText: english('connectionLost') })
         .waitFor()
       equal((await fixture.transactions()).length, before + 1)
-      // The customer cannot pay anything else until the outcome of this payment is known.
+      // The customer can pay nothing else until the outcome of this payment is known.
       equal(await page.locator('#number').inputValue(), UNASKED)
       equal(await page.locator('#number').isEditable(), false)
       await session.expectAccessible()
@@ -263,12 +263,12 @@ const UNAVAILABLE = {
 
 const OF_A_PROXY = { status: 502, contentType: 'text/html', body: '<h1>Bad Gateway</h1>' }
 
-/** Without scripts, axe-core cannot run either: its script is loaded and does nothing. */
+/** Loads scripts with empty content. Scripts stay enabled for axe-core. */
 async function silenceScripts({ page }: BrowserSession): Promise<void> {
   await page.route('**/*.js', (route) => route.fulfill({ contentType: 'text/javascript', body: '' }))
 }
 
-/** Pays by redirects only: a decline, a refusal, and a third card that pays. */
+/** Pays only by redirects: a decline, a refusal, and a third card that pays. */
 async function payPlainly(session: BrowserSession, look: () => Promise<void>): Promise<void> {
   const { page, fixture } = session
   await page.goto(linkOf(fixture, { reference: 'plain' }))

@@ -5,23 +5,23 @@ import type { Fixture } from './fixture.ts'
 export interface Scenario {
   readonly name: string
   readonly browser?: BrowserContextOptions
-  /** Whether the customer goes to the shop of `examples/`, which uses payments and auth. */
+  /** Whether the customer visits the shop of `examples/`, which uses payments and auth. */
   readonly isShopping?: boolean
   readonly run: (session: BrowserSession) => Promise<void>
 }
 
-/** A new browser window of a customer. */
+/** A customer's new browser window. */
 export interface BrowserSession {
   readonly page: Page
   readonly fixture: Fixture
-  /** @throws Error that names what axe-core finds in any frame of the page */
+  /** @throws Error that names the findings of axe-core in all frames of the page */
   expectAccessible(): Promise<void>
-  /** @throws Error that names loads from other origins, and errors of scripts */
+  /** @throws Error that names requests to other origins, and script errors */
   expectQuiet(): void
   close(): Promise<void>
 }
 
-/** The browser's console reports every failed or blocked answer. The scenarios check how pages react. */
+/** The browser reports every failed or blocked request. The scenarios check how pages handle these. */
 const ANSWERED = /^Failed to load resource: (net::ERR_FAILED|the server responded with a status of (4|502|503))/
 const PATIENCE_MS = 20_000
 
@@ -35,7 +35,7 @@ export async function openSession(
   const page = await context.newPage()
   const origins = [fixture.url, ...(isShopping ? [fixture.exampleUrl, fixture.authUrl] : [])]
   const problems = watchPage(page, {
-    // A link may lead to the shop after the payment. That is a navigation, not a load.
+    // A link may lead to the shop after the payment. This is a navigation and not a loaded resource.
     isOwn: (url, request) =>
       origins.includes(url.origin) ||
       url.protocol === 'data:' ||

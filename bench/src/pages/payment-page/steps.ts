@@ -3,19 +3,19 @@ import type { FrameLocator, Locator, Page } from 'playwright-core'
 import type { Fixture, Transaction } from './fixture.ts'
 import type { BrowserSession } from './session.ts'
 
-/** A good card, whose bank asks for approval. */
+/** A valid card whose bank asks the customer. */
 const CARD = { number: '1000 0000 0000 0000', expiry: '08/66', code: '111' }
-/** A good card, whose bank asks for nothing. */
+/** A valid card whose bank does not ask the customer. */
 export const UNASKED = '1000 0000 0001 0000'
 
 const TABS_MAX = 6
 
-/** The address of a link to the test merchant, with parameters changed. */
+/** Returns the address of a link to the test merchant, with changed parameters. */
 export function linkOf({ url, keys }: Fixture, parameters: Readonly<Record<string, string>> = {}): string {
   return `${url}/pos?${new URLSearchParams({ key: keys.test, test: '1', value: '10', ...parameters })}`
 }
 
-/** Types a card as people do: the first field has the focus, and Tab leads to the next. */
+/** Types a card like a person. The first field has the focus, and Tab moves to the next. */
 export async function fillCard(page: Page, changes: Partial<typeof CARD> = {}): Promise<void> {
   const { number, expiry, code } = { ...CARD, ...changes }
   await page.locator('#number:focus').waitFor()
@@ -31,7 +31,7 @@ export async function enterCard(page: Page, changes: Partial<typeof CARD> = {}):
   await page.keyboard.press('Enter')
 }
 
-/** Tab selects the content of a field, so typing replaces it. */
+/** Replaces the text of the focused field. Tab has selected it. */
 async function replaceFocused(page: Page, text: string): Promise<void> {
   await page.keyboard.press('Control+A')
   await page.keyboard.type(text)
@@ -44,15 +44,15 @@ export async function findBankFrame(page: Page): Promise<FrameLocator> {
 }
 
 /**
- * Answers the bank in the dialog by keyboard: Tab leads into the frame, and from button to button. `answer` is the text of a
- * button in the language of the page.
- * @throws Error when Tab does not lead to the button
+ * Answers the bank in the dialog by keyboard. Tab moves into the frame and between the buttons. `answer` is the text of a button
+ * in the page's language.
+ * @throws Error if Tab does not reach the button
  */
 export async function answerByKeyboard(page: Page, answer: string): Promise<void> {
   await pressByKeyboard(page, (await findBankFrame(page)).getByRole('button', { name: answer }))
 }
 
-/** Cancels in the dialog by keyboard. @throws Error when Tab does not lead to the button */
+/** Cancels in the dialog by keyboard. @throws Error if Tab does not reach the button */
 export async function cancelByKeyboard(page: Page, name: string): Promise<void> {
   await findBankFrame(page)
   await pressByKeyboard(page, page.getByRole('button', { name }))
@@ -66,7 +66,7 @@ async function pressByKeyboard(page: Page, button: Locator): Promise<void> {
   throw new Error(`Tab does not lead to ${button}`)
 }
 
-/** Waits for the receipt, and checks that the newest transaction is paid. @throws Error when there is no transaction */
+/** Waits for the receipt, and checks that the newest transaction is paid. @throws Error if there is no transaction */
 export async function expectReceipt(
   { page, fixture }: BrowserSession,
   expected: Partial<Transaction> = {},

@@ -1,5 +1,5 @@
-// Measures the framework beside plain Fastify and a constant fetch handler: `node bench/src/speed/endpoints/main.ts`, about 6
-// minutes.
+// Compares the speed of the framework with plain Fastify and a constant fetch handler: `node bench/src/speed/endpoints/main.ts`,
+// about 6 minutes.
 import { rmSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
@@ -17,16 +17,16 @@ import { atLeast, boundRow, sampleRow, spread } from '../report.ts'
 const load: Load = { method: 'GET', path: '/', connections: 64 }
 
 const TableFigures = z.object({
-  /** Paths that are resolved and bound with two positionals per second, by the number of routes. */
+  /** Resolved paths per second, with two bound positional arguments, by the number of routes. */
   perSecond: z.object({ few: z.number(), many: z.number() }),
   startMs: z.number(),
-  /** Growth of the heap over a million requests, in MiB. */
+  /** The heap growth over a million requests, in MiB. */
   growthMib: z.number(),
 })
-/** The figures of one run: rates in operations per second, times in milliseconds, memory in MiB. */
+/** The figures of one run: rates per second, times in milliseconds, memory in MiB. */
 export type TableFigures = Readonly<z.infer<typeof TableFigures>>
 
-/** The pairs of servers that are compared, and the least ratio of each pair (endpoints reference: Performance targets). */
+/** The pairs of servers to compare, with the smallest allowed ratio (endpoints reference: Performance targets). */
 const pairs = [
   { name: 'listener / Fastify route', ours: 'listener', reference: 'fastify', goal: 0.93 },
   { name: 'plugin / Fastify route', ours: 'plugin', reference: 'fastify', goal: 0.8 },
@@ -47,8 +47,8 @@ async function startWay(way: string, cores: Cores | undefined): Promise<Server> 
 }
 
 /**
- * Loads both servers in turn, so that a disturbance of the machine affects both. The first round only warms up.
- * @returns the lines of both
+ * Loads both servers in turn, so that a disturbance of the machine affects both. The first round is a warm-up.
+ * @returns a line for each server
  */
 async function comparePair(
   { name, ours, reference, goal }: (typeof pairs)[number],

@@ -1,4 +1,4 @@
-// One way to serve JSON hello world, on PORT: `node server.ts fastify`, with one route or one controller each.
+// Serves a JSON hello world on PORT in one of several ways, each with one route or controller: `node server.ts fastify`.
 import { createServer } from 'node:http'
 import { getRequestListener } from '@hono/node-server'
 import { Application, Controller } from '@trestle/endpoints/endpoints.ts'

@@ -1,5 +1,5 @@
 // Measures how fast URLs are resolved and arguments bound, how long a large application takes to start, and how much memory a
-// million requests leave behind. Started with --expose-gc; prints JSON.
+// million requests leave allocated. Start it with --expose-gc. It prints JSON.
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -26,8 +26,8 @@ class Item extends Controller {
 }
 
 /**
- * Takes processor time and the best of some batches, so that other work on the machine does not count. Each table gets the
- * same number of URLs, spread over it, so that the result measures the table and not the processor's cache.
+ * Uses processor time and the best of several batches, so that other work on the machine does not count. Each table gets the same
+ * number of URLs, spread over it, so that the result measures the table and not the processor's cache.
  */
 function resolutionsPerSecond(routes: number): number {
   const modules = Array.from({ length: routes / CLASSES }, (_, i) => ({
@@ -54,7 +54,7 @@ function resolutionsPerSecond(routes: number): number {
   return best
 }
 
-/** Starts from files, as `endpoints --prefix` does. */
+/** Starts an application from files, like `endpoints --prefix`. */
 async function startOfManyModules(): Promise<number> {
   const folder = mkdtempSync(join(tmpdir(), 'endpoints-'))
   try {
@@ -77,7 +77,7 @@ async function measureHeapGrowth(): Promise<number> {
     globalThis.gc?.()
     return process.memoryUsage().heapUsed / 2 ** 20
   }
-  // Code and caches grow at first, which is no leak, so a first batch warms up.
+  // Warm up first, because code and caches grow initially, which is not a leak.
   const before = await ask(REQUESTS / 10)
   return (await ask(REQUESTS)) - before
 }
