@@ -13,7 +13,7 @@ beforeAll(async () => {
 })
 afterAll(() => database.drop())
 
-/** The readiness of a process whose job queue never opened. An answering coordinator would make this visible. */
+/** The readiness of a process whose job queue never opened. The queue is checked only if the coordinator answers. */
 function readinessOf(url: string, coordinatorUrl?: string) {
   const config = loadPaymentsConfig({
     PAYMENTS_DEV: 'true',

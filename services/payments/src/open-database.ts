@@ -126,7 +126,7 @@ export async function expectMigrations({ checks, names }: Database<PaymentsTable
 /** After this time a silent coordinator counts as unavailable. It is shorter than a readiness check. */
 const COORDINATOR_MS = 500
 
-/** Creates the readiness of a process. It does not need the coordinator if clients connect to another server. */
+/** Creates the readiness of a process. It ignores an unavailable coordinator if the process connects to another server. */
 export function createProcessReadiness(
   database: Database<PaymentsTables>,
   jobs: Pick<Jobs, 'check'>,

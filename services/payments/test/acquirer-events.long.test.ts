@@ -22,7 +22,7 @@ const north = createStubAcquirer()
 let payments: TestPayments
 let app: TestApp
 let merchant: LiveMerchant
-/** A transaction of EUR 10.00 that is captured, and the acquirer's reference of it. */
+/** A captured transaction of EUR 10.00, and the acquirer's reference for it. */
 let transactionId: string
 let acquirerRef: string
 beforeAll(async () => {
@@ -42,7 +42,7 @@ beforeEach(async () => {
 
 const { run } = commandRunner([adjustCommand, disputesCommand, fraudsCommand], () => operatorDeps(payments))
 
-/** The events that the bridge lists until they are acknowledged. */
+/** The events that the bridge returns until they are acknowledged. */
 let list: { readonly reference: string }[] = []
 const bridge = createHttpAcquirer({
   url: 'https://bridge.example',
@@ -59,7 +59,7 @@ const bridge = createHttpAcquirer({
   },
 })
 
-/** Applies the events of the bridge, as its job does each minute. */
+/** Applies the bridge's events, as its job does every minute. */
 async function report(...events: object[]): Promise<void> {
   const placed = { merchantId: merchant.id, acquirerRef }
   list.push(...events.map((event) => ({ reference: '', ...placed, ...event })))
@@ -260,7 +260,7 @@ it.each(['infinity', '-infinity', '10000-01-01T00:00:00Z', '1969-12-31T23:59:59.
 )
 
 describe('a merchant whose event fails', () => {
-  /** Changes the dispute by hand, so that its end fails, or changes it back. */
+  /** Changes the dispute directly, so that closing it fails, or changes it back. */
   const shift = (by: number) =>
     sql`UPDATE ${sql.table('disputes')} SET reason_code = reason_code + ${by}::int WHERE merchant_id = ${merchant.id}`.execute(
       payments.owner.db,

@@ -1,14 +1,14 @@
 import { sql } from 'kysely'
 import type { TestPayments } from './payments-app.ts'
 
-/** An attempt as a test writes it. */
+/** An attempt that a test inserts. */
 interface WrittenAttempt {
   readonly merchantId: string
   readonly state: 'unknown' | 'approved' | 'declined'
   readonly acquirer: string
 }
 
-/** Writes an attempt to charge EUR 5.00, as the service does when it asks an acquirer. Returns its id. */
+/** Inserts an attempt to charge EUR 5.00, as the service does before it calls an acquirer. Returns its id. */
 export async function insertAttempt(
   { database }: Pick<TestPayments, 'database'>,
   { merchantId, state, acquirer }: WrittenAttempt,

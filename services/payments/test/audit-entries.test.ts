@@ -14,7 +14,7 @@ const REPLAY = 'has an entry, which routes/operator/deliveries/replay.long.test.
 const READ = reason('changes nothing')
 const SCHEMA = reason('changes tables and functions. The table of migrations has what was applied, and when')
 
-/** Why a route that may write has no entry, or that a test of its own compares its entry. */
+/** The reason why a writing route has no audit entry, or which other test checks its entry. */
 const ROUTES_WITHOUT: Readonly<Record<string, string>> = {
   'POST /': CHECKOUT,
   'POST /acs/challenge': 'answers for the bank of a test card. It stores nothing but the step of the payment',
@@ -117,7 +117,7 @@ it('every entry of a command is one that a function of the database or the servi
     return Promise.all(names.map((name) => readFile(new URL(name, folder), 'utf8')))
   }
   const text = [...(await read(functions)), ...(await read(sources))].join('\n')
-  // The last word of these is the outcome of the row.
+  // The last word of these actions is the outcome in the row.
   const isWritten = (action: string) => text.includes(`'${action}'`) || /^(payout|dispute)\.\w+$/.test(action)
   const written = Object.values(COMMANDS).flatMap((trace) => ('entries' in trace ? trace.entries : []))
   expect(written.filter((action) => !isWritten(action))).toEqual([])

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { TestPayments } from './payments-app.ts'
 
-/** The newest entry of the audit log. */
+/** Returns the newest audit log entry. */
 export function lastAudit({ database }: Pick<TestPayments, 'database'>): Promise<object | undefined> {
   return database.db
     .selectFrom('audit')
@@ -11,12 +11,12 @@ export function lastAudit({ database }: Pick<TestPayments, 'database'>): Promise
     .executeTakeFirst()
 }
 
-/** The entry of an act of an operator. An act that concerns no merchant has zeros in place of one. */
+/** The entry of an operator's act. Without a merchant, its merchant id consists of zeros. */
 export function operatorAudit(action: string, payload: object, merchantId = '0'.repeat(24)): object {
   return { action, payload, merchant_id: merchantId, identity_id: null }
 }
 
-/** Does something while the audit log takes no entry. */
+/** Runs `act` while the audit log refuses entries. */
 export async function withoutAudit({ owner }: Pick<TestPayments, 'owner'>, act: () => Promise<void>): Promise<void> {
   await sql`ALTER TABLE payments.audit ADD CONSTRAINT audit_full CHECK (false) NOT VALID`.execute(owner.db)
   try {
@@ -26,5 +26,5 @@ export async function withoutAudit({ owner }: Pick<TestPayments, 'owner'>, act: 
   }
 }
 
-/** The error of an entry that the audit log does not take. */
+/** The error of a refused audit log entry. */
 export const AUDIT_FULL = /new row for relation "audit\w*" violates check constraint "audit_full\w*"/

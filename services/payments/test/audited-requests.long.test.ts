@@ -18,14 +18,14 @@ afterAll(async () => {
   await world.sink.close()
 })
 
-/** A page without an entry of the API document that needs a key. */
+/** A page that needs a key and is not in the API document. */
 const acceptance = { name: 'POST /invitations/{token}', path: () => '/' }
 const endpoints = [...keyedEndpoints, ...operatorEndpoints, openEndpoint, acceptance]
 
 const listEntries = () =>
   world.payments.database.db.selectFrom('audit').select(['id', 'action']).orderBy('id').execute()
 
-/** Sends a request. @returns whether it has succeeded, and the actions of the entries that it writes, in the order of the alphabet */
+/** Sends a request. @returns whether it succeeded, and the actions of its audit entries in alphabetical order */
 async function entriesOf(request: InjectOptions): Promise<readonly [boolean, readonly string[]]> {
   const before = new Set((await listEntries()).map(({ id }) => id))
   const { statusCode } = await world.payments.app.inject(request)

@@ -6,12 +6,12 @@ import { customerPayment } from './customer-payment.ts'
 import type { World } from './error-model/world.ts'
 import { createTestApp } from './payments-app.ts'
 
-/** The world of the requests, with the mails that it sends. */
+/** The objects of the requests, and the mails that the service sends. */
 export interface AuditWorld extends World {
   readonly sink: MailSink
 }
 
-/** Makes what a request needs. @returns the members in which it differs from a good request to its endpoint */
+/** Creates what a request needs. @returns the members that differ from a valid request to the endpoint */
 type Change = (world: AuditWorld) => Promise<Pick<InjectOptions, 'url' | 'payload' | 'headers'>>
 
 const pay = (of: World) => customerPayment(of.payments, of.merchant.id, { amount: 1_000 })
@@ -21,7 +21,7 @@ const member = async (of: World) => {
   await of.make('POST', `/merchants/${of.merchant.id}/apps`, { appId })
   return { url: `/merchants/${of.merchant.id}/apps/${appId}` }
 }
-/** Invites an address. @returns the path of the link in the mail */
+/** Invites an address. @returns the path of the mail's link */
 async function invite({ merchant, make, sink }: AuditWorld, email: string): Promise<string> {
   await make('POST', `/merchants/${merchant.id}/users`, { email })
   const mail = await sink.take(({ to }) => to?.[0]?.address === email)
@@ -59,7 +59,7 @@ interface AuditedRequest {
   readonly entries: readonly string[]
   readonly change: Change
 }
-/** A request to an endpoint of the API document, and its entries. */
+/** A request to an endpoint of the API document, and its audit entries. */
 const writes = (
   route: string,
   entries: string | readonly string[],
@@ -70,7 +70,7 @@ const writes = (
   change,
 })
 
-/** A good request to each route with entries. */
+/** A valid request to each route with audit entries. */
 export const AUDITED_REQUESTS: readonly AuditedRequest[] = [
   writes('DELETE /me/keys/{keyId}', 'key.revoked'),
   writes('DELETE /merchants/{merchantId}/apps/{appId}', 'app.revoked', member),

@@ -3,7 +3,7 @@ import type { LightMyRequestResponse } from 'fastify'
 import { expect } from 'vitest'
 import { completeScenario } from '../src/cards/scenario.ts'
 
-/** The settings of payouts that tests run with. */
+/** The payout settings of tests. */
 export const payoutSettings = {
   schedule: 'off',
   minimumMajorUnits: 1,
@@ -13,7 +13,7 @@ export const payoutSettings = {
   address: undefined,
 } as const
 
-/** The permissions that the operator gives a new merchant. */
+/** The default permissions of a new merchant. */
 const CLAIM = {
   canChargeCard: true,
   canSaveCard: true,
@@ -23,7 +23,7 @@ const CLAIM = {
   canVoid: true,
 }
 
-/** The prices that a new merchant pays. */
+/** The default fees of a new merchant. */
 const PRICING = {
   flat: { currency: 'EUR', amount: 25 },
   rate: 135,
@@ -32,7 +32,7 @@ const PRICING = {
 
 const DESCRIPTOR = 'Coffee & John'
 
-/** A transaction as answers show it, whole: by default a test payment of EUR 3.00 without amounts. */
+/** A complete transaction in an answer, by default a test payment of EUR 3.00 without amounts. */
 export const shownTransaction = (differences: object = {}): object => ({
   id: anyId,
   merchantId: anyId,
@@ -54,7 +54,7 @@ export const shownTransaction = (differences: object = {}): object => ({
   ...differences,
 })
 
-/** A card as answers show it, whole: by default a test card with its security code. */
+/** A complete card in an answer, by default a test card with a security code. */
 export const shownCard = (differences: object = {}): object => ({
   bin: '100000',
   last4: '0000',
@@ -64,7 +64,7 @@ export const shownCard = (differences: object = {}): object => ({
   ...differences,
 })
 
-/** An entry of a trail as answers show it, whole: by default without effect on the balance. */
+/** A complete trail entry in an answer, by default without an effect on the balance. */
 export const trailEntry = (differences: { readonly amount: number; readonly [field: string]: unknown }): object => ({
   id: anyId,
   created: anyTime,
@@ -74,7 +74,7 @@ export const trailEntry = (differences: { readonly amount: number; readonly [fie
   ...differences,
 })
 
-/** The row of a transaction, whole: by default a charge of EUR 3.00 at a test merchant, of which nothing is pending. */
+/** A complete transaction row, by default a charge of EUR 3.00 at a test merchant with nothing pending. */
 export const transactionRow = (differences: object = {}): object => ({
   merchant_id: anyId,
   id: anyId,
@@ -110,7 +110,7 @@ export const transactionRow = (differences: object = {}): object => ({
   ...differences,
 })
 
-/** A merchant as answers show it, whole: by default a live one, with the required fields. */
+/** A complete merchant in an answer, by default a live one with the required fields. */
 export const shownMerchant = (differences: object = {}): object => ({
   id: anyId,
   key: anyUuid,
@@ -128,7 +128,7 @@ export const shownMerchant = (differences: object = {}): object => ({
   ...differences,
 })
 
-/** A merchant as the row of an event keeps it, whole: by default a live one, with the required fields. */
+/** A complete merchant in an event row, by default a live one with the required fields. */
 export const merchantJson = (differences: object = {}): object => ({
   id: anyId,
   key: anyUuid,
@@ -152,7 +152,7 @@ export const merchantJson = (differences: object = {}): object => ({
   ...differences,
 })
 
-/** The row of an event, whole: by default without the amounts of a transaction. */
+/** A complete event row, by default without amounts of a transaction. */
 export const eventRow = (differences: { readonly type: string; readonly [field: string]: unknown }): object => ({
   merchant_id: anyId,
   id: anyId,
@@ -168,7 +168,7 @@ export const eventRow = (differences: { readonly type: string; readonly [field: 
   ...differences,
 })
 
-/** An exception about a capture, refund or void, whole: by default a rejected capture of EUR 3.00. */
+/** A complete exception about a capture, refund or void, by default a rejected capture of EUR 3.00. */
 export const operationException = (differences: object = {}): object => ({
   kind: 'capture',
   type: 'operation',
@@ -184,10 +184,7 @@ export const operationException = (differences: object = {}): object => ({
   ...differences,
 })
 
-/**
- * Returns the whole authorization that an acquirer is asked for: by default a charge of EUR 5.00 with the scenario of a good
- * card.
- */
+/** The complete authorization request to an acquirer, by default a charge of EUR 5.00 with the scenario of a valid card. */
 export const askedAuthorization = (differences: {
   readonly card: unknown
   readonly [field: string]: unknown
@@ -203,10 +200,10 @@ export const askedAuthorization = (differences: {
   ...differences,
 })
 
-/** The answer to an order that is paid: its status and its whole body. */
+/** The status and complete body of the answer to a paid order. */
 export const paidOrder = [201, { authorizationId: anyId, transactionId: anyId }] as const
 
-/** How many rows the clean-up deletes by table: none unless named. */
+/** The number of rows that clean-up deletes, by table. The default is 0. */
 export const deletedRows = (differences: Readonly<Record<string, number>> = {}): object => ({
   idempotency: 0,
   merchant_creations: 0,
@@ -220,7 +217,7 @@ export const deletedRows = (differences: Readonly<Record<string, number>> = {}):
   ...differences,
 })
 
-/** The bodies of the refusals that any operation may answer, whole. */
+/** The complete bodies of refusals that any operation may answer. */
 export const errorBodies = {
   unauthorized: { code: 'UNAUTHORIZED', message: 'The API key is missing, malformed, unknown or revoked' },
   forbidden: { code: 'FORBIDDEN', message: 'The API key has no access to this resource' },
@@ -228,19 +225,19 @@ export const errorBodies = {
   endpointNotFound: { code: 'ENDPOINT_NOT_FOUND', message: 'There is no such endpoint' },
 } as const
 
-/** Status and whole body of an answer. An answer without a body has the text ''. */
+/** Returns the status and complete body of an answer. An answer without a body has the text ''. */
 export const statusAndBody = ({ statusCode, body, json }: LightMyRequestResponse): readonly [number, unknown] => [
   statusCode,
   body === '' ? '' : json(),
 ]
 
-/** The body of an answer, whose status it compares. */
+/** Compares the status of an answer, and returns its body. */
 export function expectBody(status: number, answer: LightMyRequestResponse) {
   expect(answer.statusCode, answer.body).toBe(status)
   return answer.json()
 }
 
-/** The refusals of a caller that any operation may answer, with their statuses. */
+/** The refusals of a caller that any operation may answer. */
 export const refusals = {
   unauthorized: [401, errorBodies.unauthorized],
   forbidden: [403, errorBodies.forbidden],
@@ -250,7 +247,7 @@ export const refusals = {
   unsupportedMediaType: [415, { code: 'UNSUPPORTED_MEDIA_TYPE', message: 'The body must be JSON or a form, in UTF-8' }],
 } as const
 
-/** The refusal of one field, with its status. */
+/** The refusal of one field. */
 export const refusedField = (field: string, message: string, code: string): readonly [number, unknown] => [
   400,
   [{ field, message, code }],

@@ -11,7 +11,7 @@ import { createStubAcquirer, type StubAcquirer } from './stub-acquirer.ts'
 // The full test: CAPTURE_SLICES=200 npx vitest run services/payments/test/capture-slices.test.ts
 const SLICES = Number(process.env.CAPTURE_SLICES ?? 30)
 const REJECTED = { verdict: 'rejected', reason: 'closed' } as const
-/** The rates of tests are older than those that a live merchant may use. */
+/** Tests use exchange rates that are too old for live merchants. */
 const TERMS = { marginBasisPoints: 0, ageDaysMax: 100_000 }
 let north: StubAcquirer
 let payments: TestPayments

@@ -18,7 +18,7 @@ beforeAll(async () => {
 })
 afterAll(() => payments.close())
 
-/** All rows of all tables as text, with those of the job queue. Bytes are both as they are and in hexadecimal. */
+/** Returns all rows of all tables and the job queue as text. Bytes appear unchanged and in hexadecimal. */
 async function dump(): Promise<string> {
   const client = new pg.Client({ connectionString: payments.url })
   await client.connect()
@@ -86,7 +86,7 @@ it('stores and logs no card number, token or security code with which a customer
   }
   const everywhere = `${await dump()}${JSON.stringify(refused)}`
   expect(everywhere).toContain('PAYMENT_METHOD_ERROR')
-  // Three digits on their own, not inside a time, an id or a digest.
+  // Matches three separate digits outside of times, ids and hashes.
   expect(everywhere).not.toMatch(/(?<![\w.:+/-])739(?!\w)/)
   for (const secret of [NUMBER, Buffer.from(NUMBER).toString('hex'), number.token, code.token]) {
     expect(everywhere).not.toContain(secret)

@@ -7,7 +7,7 @@ import { operatorHeaders, testOperators } from './operators.ts'
 import { createTestApp, createTestMerchant, startPayments, type TestApp, type TestPayments } from './payments-app.ts'
 
 const NUMBER = '4111 1111 1111 1111'
-/** A number of goods that has the first digit and the check digit of a card. */
+/** A product number with the first digit and check digit of a card. */
 const EAN = '4006381333627'
 const SIRET = '380 129 866 46850'
 
@@ -36,7 +36,7 @@ const shop = (changes: object) => ({
   ...changes,
 })
 const charge = (changes: object) => ({ transactionId, currency: 'EUR', amount: 100, ...changes })
-/** Sends a request of an app, or of an operator where the path is that of one. */
+/** Sends a request of an app, or of an operator if the path requires one. */
 const send = (path: string, payload: object) => {
   const url = path.replace('MERCHANT', merchant.id).replace('TRANSACTION', transactionId)
   const key = {

@@ -11,7 +11,7 @@ import { createStubAcquirer } from './stub-acquirer.ts'
 const north = createStubAcquirer()
 let payments: TestPayments
 let app: TestApp
-/** A live merchant with a balance of EUR 9.61, of which an exception holds back 9.00. */
+/** A live merchant with a balance of EUR 9.61. An exception holds back 9.00 of it. */
 let merchant: LiveMerchant
 let exceptionId: string
 beforeAll(async () => {
@@ -29,7 +29,7 @@ beforeEach(async () => {
 
 const { run } = commandRunner([exceptionsCommand], () => operatorDeps(payments))
 
-/** Runs a statement as the owner of the database. */
+/** Runs a statement as the database owner. */
 const byHand = (statement: RawBuilder<unknown>) => statement.execute(payments.owner.db)
 
 /** Stores an exception, as the service does. */

@@ -22,18 +22,18 @@ afterAll(() => payments.close())
 
 const { run, json, readJson } = commandRunner([merchantsCommand, payoutsCommand], () => operatorDeps(payments))
 
-/** Runs a statement as the owner of the database. */
+/** Runs a statement as the database owner. */
 const byHand = (statement: RawBuilder<unknown>) => statement.execute(payments.owner.db)
-/** Runs a statement with the login of the service. */
+/** Runs a statement as the service's login. */
 const asService = <Row>(statement: RawBuilder<Row>) => statement.execute(payments.service.db)
 
-/** Calls the API, and answers status and body. */
+/** Calls the API, and returns the status and body. */
 async function call(method: 'PUT' | 'POST', url: string, payload: object) {
   const response = await payments.app.inject({ method, url, payload, headers: app.headers })
   return { status: response.statusCode, body: response.body === '' ? undefined : response.json() }
 }
 
-/** A merchant with a balance. */
+/** Creates a merchant with a balance. */
 async function createWithBalance(amount = 5_000): Promise<LiveMerchant> {
   const merchant = await createLiveMerchant(payments, app, { north })
   await byHand(sql`SELECT * FROM ${sql.table('adjust')}(${merchant.id}, ${amount}, 'Goodwill')`)
@@ -43,7 +43,7 @@ async function createWithBalance(amount = 5_000): Promise<LiveMerchant> {
 const payOut = (merchantId: string) =>
   asService(sql`SELECT (payout).id, verdict FROM ${sql.table('pay_out')}(NULL, ${merchantId}, 1, 0)`)
 
-/** The code and the message with which a statement or a command fails. Undefined when it does not. */
+/** Returns the code and message of a failed statement or command, or `undefined` if it succeeds. */
 const failureOf = (promise: Promise<unknown>) =>
   promise.then(
     () => undefined,

@@ -26,7 +26,7 @@ const nodes = [inject('postgresUrl'), ...inject('workerUrls').toReversed()].map(
 
 const databaseName = () => new URL(database.url).pathname.slice(1)
 
-/** Runs a statement on a server in the database of the test. */
+/** Runs a statement on one server, in the test's database. */
 async function runOn(node: string | undefined, statement: string): Promise<readonly unknown[]> {
   const url = new URL(database.url)
   url.host = node ?? ''
@@ -39,13 +39,13 @@ async function runOn(node: string | undefined, statement: string): Promise<reado
   }
 }
 
-/** Runs a check. @returns its findings, a line each */
+/** Runs a check. @returns a line for each finding */
 async function linesOf(check: string, checked = options): Promise<readonly string[]> {
   const findings = await withDatabase(checked, async (db) => checkCluster(db, await distributionOf(checked)))
   return findings.filter(({ name }) => name === check).map(({ isGood, text }) => `${isGood ? 'ok' : 'wrong'} ${text}`)
 }
 
-/** Makes a role on some servers alone. It has no password, so that it cannot log in. Resolves to its name. */
+/** Creates a role on only some servers, without a password, so that it cannot log in. Resolves to its name. */
 async function createRoleOn(servers: readonly (string | undefined)[]): Promise<string> {
   const role = 'check_cluster_test_role'
   const on = async (list: typeof servers, ...statements: readonly string[]) => {
@@ -177,7 +177,7 @@ describe('payments distribute --check, on a cluster', () => {
 })
 
 describe('payments doctor, on a cluster', () => {
-  /** Runs two checks for a role of operators. @returns their findings, a line each */
+  /** Runs two checks for a role of operators. @returns a line for each finding */
   async function examine(operatorRole: string): Promise<readonly string[]> {
     const settings = {
       PAYMENTS_DEV: 'true',

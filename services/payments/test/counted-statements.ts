@@ -1,13 +1,13 @@
 import type { OperatorDeps } from '../src/deps.ts'
 
-/** The dependencies of a command, whose statements to the database are counted. */
+/** A command's dependencies that count database statements. */
 export interface CountedStatements {
   readonly deps: OperatorDeps
-  /** How many statements have been sent. */
+  /** The number of sent statements. */
   readonly count: () => number
 }
 
-/** Counts the statements that a command sends by `db`. */
+/** Counts the statements that a command sends through `db`. */
 export function countStatements(deps: OperatorDeps): CountedStatements {
   let sent = 0
   const db = deps.db.withPlugin({

@@ -24,7 +24,7 @@ import {
 import { commandRunner } from './run-command.ts'
 import { createStubAcquirer } from './stub-acquirer.ts'
 
-// 1.95583 lev are one euro. A capture costs 1.35 % and 0.49 lev (0.25 euro), a lost dispute 48.90 lev (25 euro).
+// 1.95583 lev are one euro. The fees are 1.35 % and 0.49 lev (0.25 euro) a capture, 48.90 lev (25 euro) a lost dispute.
 
 const north = createStubAcquirer()
 let payments: TestPayments
@@ -48,7 +48,7 @@ async function get(url: string) {
 const lines = async (count: number) => (await get(`/merchants/${merchant.id}/lines?limit=${count}`)).json()
 const shownCurrency = async () => (await get(`/merchants/${merchant.id}`)).json().merchant.currency
 
-/** The balance and the fee of the newest line, after the ledger was found to hold. */
+/** Verifies the ledger, and returns the balance and the fee of the newest line. */
 async function booked(): Promise<readonly [balance: number, fee: number | undefined]> {
   expect(await merchant.violations()).toEqual([])
   const [line] = await lines(1)
@@ -187,7 +187,7 @@ describe('what was authorized before the move', () => {
     await merchant.book('capture', id, 5_000)
     await move()
     await merchant.book('capture', id, 5_000)
-    // 97.79 lev and 97.79 lev more, at a fee of 0.49 and 1.32 lev.
+    // 97.79 lev, and another 97.79 lev, with fees of 0.49 and 1.32 lev.
     expect(await booked()).toEqual([5_000 - 93, 93])
     expect((await merchant.get(id)).trail[1].exchange).toEqual({ rate: '1.95583', date: expect.any(String) })
     await merchant.book('refund', id, 10_000)
@@ -395,7 +395,7 @@ it('meets charges, captures, refunds and a payout at once, each wholly before it
   expect([await shownCurrency(), await merchant.violations()]).toEqual(['EUR', []])
 })
 
-/** Loses the disputes that are open, which must take exactly what was reserved for them, and the fee of each. */
+/** Loses the open disputes. They must take exactly the reserved amount, and their fees. */
 async function settleAll(disputes: readonly string[]): Promise<void> {
   const [[reserve], before, count] = [await heldBack(0), await merchant.balance(), await countLost()]
   for (const dispute of disputes) await closeDispute(dispute, 'lost')

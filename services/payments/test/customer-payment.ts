@@ -3,7 +3,7 @@ import { seedRows } from '../src/seed/seed-transaction-repository.ts'
 import { encryptSeed } from '../src/use-cases/seed.ts'
 import type { TestPayments } from './payments-app.ts'
 
-/** A payment of a customer, from which charges can be made. */
+/** A customer's payment, which later charges can use. */
 export interface CustomerPayment {
   readonly number?: string
   readonly expiry?: { readonly month: number; readonly year: number }
@@ -11,7 +11,7 @@ export interface CustomerPayment {
   readonly amount?: number
 }
 
-/** Makes a payment below a merchant, authorized in full, and answers its id. */
+/** Creates a fully authorized payment of a merchant, and returns its id. */
 export async function customerPayment(
   { database, deps }: Pick<TestPayments, 'database' | 'deps'>,
   merchantId: string,
@@ -28,10 +28,10 @@ export async function customerPayment(
     WHERE m.id = ${merchantId}`.execute(database.db)
   const [{ id, ...place } = { id: '', instrumentId: '', test: true }] = rows
   const seeded = seedRows(encryptSeed(deps, { id, merchantId, currency, amount, card: { number, expiry } }, place))
-  // Live money is authorized by an acquirer alone.
+  // Only an acquirer authorizes live money.
   const acquirer = place.test ? {} : { acquirer: 'north', acquirer_ref: `north-${id}` }
   const transaction = JSON.stringify({ ...JSON.parse(seeded.transaction), ...acquirer })
-  // As the owner, because the service can seed only transactions of test merchants.
+  // Run as the owner, because the service can seed transactions only for test merchants.
   await sql`
     SELECT ${sql.table('add_transaction')}(${merchantId}, ${transaction}::jsonb, ${seeded.card}::jsonb)
   `.execute(database.db)

@@ -1,7 +1,7 @@
 import type { Step } from '../src/checkout/authentication.ts'
 import type { TestPayments } from './payments-app.ts'
 
-/** The fields of all answers of the checkout. Each answer has some of them. */
+/** All fields of the checkout's answers. Each answer has some of them. */
 export interface AnswerBody {
   readonly token: string
   readonly code: string
@@ -17,18 +17,18 @@ export interface AnswerBody {
   readonly fields: Readonly<Record<string, string>>
 }
 
-/** An answer of the service, as the browser of a customer reads it. */
+/** An answer of the service, as a customer's browser receives it. */
 export interface Answer {
   readonly status: number
   readonly headers: Readonly<Record<string, unknown>>
   readonly body: AnswerBody
 }
 
-/** The browser of a customer. */
+/** A customer's browser. */
 export interface Browser {
   /** Sends JSON to the checkout. */
   send(path: string, payload: object, headers?: Readonly<Record<string, string>>): Promise<Answer>
-  /** Sends a form to a page, and answers the page that follows. */
+  /** Sends a form to a page, and returns the resulting page. */
   submit(url: string, fields: Readonly<Record<string, string>>): Promise<string>
 }
 
@@ -52,12 +52,12 @@ export function browse({ app }: Pick<TestPayments, 'app'>): Browser {
   }
 }
 
-/** Turns card data into a token of the vault. */
+/** Converts card data to a token of the vault. */
 export async function tokenize({ send }: Browser, type: 'pcn' | 'pcsc', value: string): Promise<string> {
   return (await send('/vault', { type, value })).body.token
 }
 
-/** Changes of an order of EUR 10 with a good card. */
+/** Changes to an order of EUR 10 with a valid card. */
 export interface Wish {
   readonly number?: string
   readonly code?: string
@@ -66,7 +66,7 @@ export interface Wish {
   readonly [field: string]: unknown
 }
 
-/** An order with fresh tokens. */
+/** Creates an order with new tokens. */
 export async function createOrder(
   browser: Browser,
   { number = '1000000000000000', code = '111', key, ...changes }: Wish,
@@ -84,13 +84,13 @@ export async function createOrder(
   }
 }
 
-/** How a customer takes the challenge: in a frame, by a redirect or by polling; and whether they approve. */
+/** How a customer takes the challenge (in a frame, by a redirect or by polling), and their decision. */
 export interface Manner {
   readonly way?: 'iframe' | 'redirect' | 'poll'
   readonly decision?: 'approve' | 'decline'
   /** The last step to take. */
   readonly until?: Step
-  /** Lets the time between polls pass. */
+  /** Waits between polls. */
   readonly wait?: () => Promise<unknown>
 }
 
@@ -100,7 +100,7 @@ interface Offered {
   readonly path: string
 }
 
-/** The result of a payment: the last answer, the hints before it, and the types of the challenges. */
+/** The result of a payment: the last answer, the hints before it, and the challenge types. */
 export interface Walk extends Answer {
   readonly hints: readonly string[]
   readonly types: readonly string[]
@@ -108,7 +108,7 @@ export interface Walk extends Answer {
 
 const STEPS_MAX = 12
 
-/** Takes all challenges of an order, as an honest client does. */
+/** Takes all challenges of an order, like an honest client. */
 export async function walk(browser: Browser, order: object, manner: Manner = {}): Promise<Walk> {
   const hints: string[] = []
   const types: string[] = []
@@ -124,7 +124,7 @@ export async function walk(browser: Browser, order: object, manner: Manner = {})
   throw new Error('the challenges do not end')
 }
 
-/** Sends the order to the path of a challenge, and does what the answer says. */
+/** Sends the order to the path of a challenge, and follows the answer. */
 async function take(
   browser: Browser,
   order: object,
@@ -142,7 +142,7 @@ async function take(
   return body.hints
 }
 
-/** The hints that a page sends to the shop that frames it. Empty when it sends none. */
+/** Returns the hints that a page sends to the embedding shop. Empty if there are none. */
 export function hintsOf(page: string): readonly string[] {
   return JSON.parse((/data-hints="([^"]*)"/.exec(page)?.[1] ?? '[]').replaceAll('&quot;', '"'))
 }

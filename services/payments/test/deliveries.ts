@@ -5,12 +5,12 @@ import { expect, vi } from 'vitest'
 import { operatorHeaders, testOperators } from './operators.ts'
 import { createTestApp, createTestMerchant, startPayments, type TestApp, type TestPayments } from './payments-app.ts'
 
-/** The service with a receiver of webhooks, and an operator who looks at deliveries. */
+/** The service with a webhook receiver, and an operator who reads deliveries. */
 export interface DeliveryWorld {
   readonly payments: TestPayments
   readonly member: TestApp
   readonly sink: StubProvider
-  /** The answers of the receiver by path. By default it takes the event. */
+  /** The receiver's answers by path. By default it accepts the event. */
   readonly answers: Map<string, StubAnswer | Promise<StubAnswer>>
   close(): Promise<void>
 }
@@ -33,13 +33,13 @@ export async function openDeliveryWorld(): Promise<DeliveryWorld> {
   return { payments, member, sink, answers, close }
 }
 
-/** A webhook of a merchant of its own, and an event on its way to it. */
+/** The webhook of a separate merchant, and an event that is being delivered. */
 export interface SentEvent {
   readonly merchantId: string
   readonly webhook: { readonly id: string; readonly secret: string }
 }
 
-/** Makes a merchant with a webhook at a path of the receiver, and an event. */
+/** Creates a merchant with a webhook at a path of the receiver, and an event. */
 export async function sendEvent({ payments, member, sink }: DeliveryWorld, path: string): Promise<SentEvent> {
   const { id: merchantId } = await createTestMerchant(payments, member, { test: true })
   const send = (method: 'POST' | 'PUT', url: string, payload: object) =>
@@ -50,19 +50,19 @@ export async function sendEvent({ payments, member, sink }: DeliveryWorld, path:
   return { merchantId, webhook }
 }
 
-/** Makes the next attempt due. @param retries the attempts after the first that the queue counts */
+/** Makes the next attempt due. @param retries the number of attempts after the first, as the queue counts them */
 export async function retrySoon({ payments }: DeliveryWorld, { webhook }: SentEvent, retries = 0): Promise<void> {
   await sql`
     UPDATE ${sql.id(payments.deps.names.jobSchema, 'job')} SET start_after = now(), retry_count = ${retries}
     WHERE state = 'retry' AND data ->> 'webhookId' = ${webhook.id}`.execute(payments.owner.db)
 }
 
-/** Asks for deliveries as an operator who may only read: `?webhook=…`, or `/ID`. */
+/** Reads deliveries as a viewer. `rest` is `?webhook=…` or `/ID`. */
 export function getDeliveries({ payments }: DeliveryWorld, rest: string): Promise<LightMyRequestResponse> {
   return payments.app.inject({ url: `/operator/deliveries${rest}`, headers: operatorHeaders('viewer') })
 }
 
-/** Waits until the deliveries to a webhook have these states, the newest first. Returns them. */
+/** Waits until a webhook's deliveries have these states, newest first, and returns them. */
 export async function waitForStatuses(
   world: DeliveryWorld,
   { webhook }: SentEvent,

@@ -11,7 +11,7 @@ import { createTestApp, createTestMerchant, startPayments, type TestApp, type Te
 const JOBS = 'payments_jobs.job'
 
 let sink: StubProvider
-/** The answers of the sink by path. By default the sink takes the event. */
+/** The sink's answers by path. By default it accepts the event. */
 const answers = new Map<string, StubAnswer>()
 let payments: TestPayments
 let member: TestApp
@@ -31,13 +31,13 @@ interface Job {
   readonly output: { readonly outcome?: string } | null
 }
 
-/** The state of a delivery, as its job in the queue has it. */
+/** Returns the state of a delivery from its job in the queue. */
 function deliveryState({ state, output }: Job): string {
   if (state === 'completed') return output?.outcome === 'dropped' ? 'cancelled' : 'delivered'
   return { created: 'waiting', active: 'sending', retry: 'retrying', failed: 'failed' }[state] ?? state
 }
 
-/** The arrows that deliveries went through. To try a job again, the queue deletes its row and inserts it with the new state. */
+/** Returns the observed state changes of deliveries. For a retry, the queue deletes the row and inserts it with the new state. */
 async function arrowsOfDeliveries(): Promise<readonly string[]> {
   const { rows } = await sql<{ after: Job }>`
     SELECT after FROM public.changes WHERE after ->> 'name' = ${deliveryTask.name} ORDER BY at`.execute(
@@ -53,7 +53,7 @@ async function arrowsOfDeliveries(): Promise<readonly string[]> {
   return [...arrows].sort()
 }
 
-/** A webhook that gets one event at a path of the sink, and what happens to its delivery. */
+/** Creates a webhook that gets one event at a path of the sink, and functions to change its delivery. */
 async function deliver(path: string) {
   const { id } = await createTestMerchant(payments, member, { test: true })
   const send = async (method: 'POST' | 'PUT' | 'DELETE', url: string, payload: object) =>
@@ -74,7 +74,7 @@ async function deliver(path: string) {
           )
         })
         .toEqual([status]),
-    /** Makes the next attempt due. @param retries the number of attempts after the first that the queue counts */
+    /** Makes the next attempt due. @param retries the number of attempts after the first, as the queue counts them */
     retry: (retries = 0) =>
       sql`
         UPDATE ${sql.id('payments_jobs', 'job')} SET start_after = now(), retry_count = ${retries}
@@ -110,7 +110,7 @@ it('a delivery goes through the arrows of its diagram, and through no others', a
   await cancelled.retry()
   await cancelled.becomes('cancelled')
 
-  // The queue deletes the rows of deliveries that have ended, by and by.
+  // The queue deletes the rows of ended deliveries later.
   const drawn = drawnFor('webhooks')[1]?.filter((arrow) => !arrow.endsWith(' --> none'))
   expect(await arrowsOfDeliveries()).toEqual(drawn)
   await watched.close()

@@ -43,7 +43,7 @@ afterAll(async () => {
 const commands = [adjustCommand, disputesCommand, exceptionsCommand] as const
 const { run, json } = commandRunner(commands, () => operatorDeps(payments))
 
-/** Lets the acquirer report, as its job does each minute. */
+/** Processes the acquirer's events, as its job does every minute. */
 async function report(...events: AcquirerEvent[]): Promise<void> {
   north.answers.events = events
   const counter = { add: () => {} }
@@ -52,7 +52,7 @@ async function report(...events: AcquirerEvent[]): Promise<void> {
   await applyAcquirerEvents(deps, { name: 'north', acquirer: north, limit: EVENTS_MAX })
 }
 
-/** A captured charge that the acquirer has accepted. Returns the id of the transaction. */
+/** Creates a captured charge that the acquirer has accepted. Returns the transaction id. */
 async function captured(amount: number, currency = 'EUR'): Promise<string> {
   const id = await merchant.charge(amount, currency)
   await merchant.answer(await merchant.book('capture', id, amount), { verdict: 'accepted' })
@@ -66,7 +66,7 @@ async function acquirerRefOf(id: string): Promise<string> {
 }
 
 let nth = 0
-/** The event of a dispute about a transaction, with a reference of its own. */
+/** Returns the event of a new dispute about a transaction, with a unique reference. */
 async function openedEvent(id: string, amount: number, currency?: string) {
   nth += 1
   const event = { type: 'dispute.opened', reference: `d-${nth}`, merchantId: merchant.id, amount, currency } as const
@@ -194,7 +194,7 @@ describe('a dispute of more than was captured', () => {
     const beyond = await openedEvent(id, 10_000, 'DKK')
     await report(beyond)
     const [second] = await disputes()
-    // USD 4.60 of the capture are left, which are DKK 31.76. The other DKK 68.24 are EUR 9.15.
+    // USD 4.60 of the capture remain, which are DKK 31.76. The other DKK 68.24 are EUR 9.15.
     expect([second.amount, second.currency, second.excess]).toEqual([10_000, 'DKK', 6_824])
     expect((await merchant.get(id)).disputedAmount).toBe(1_000)
     expect(await reserve()).toBe(926n + 915n)

@@ -3,14 +3,14 @@ import { customerPayment } from './customer-payment.ts'
 import { capture } from './operations.ts'
 import type { TestApp, TestPayments } from './payments-app.ts'
 
-/** A dispute as answers show it, of which tests read these fields. */
+/** The fields of a dispute that tests read. */
 export interface ShownDispute {
   readonly id: string
   readonly created: string
   readonly resolved?: string
 }
 
-/** Requests that tests of disputes send to a service, as one of its apps. */
+/** Requests about disputes, sent by one of the service's apps. */
 export function disputeRequests(payments: TestPayments, member: TestApp) {
   const post = (url: string, payload: object | string = {}, headers: object = {}) =>
     payments.app.inject({ method: 'POST', url, headers: { ...member.headers, ...headers }, payload })
@@ -18,13 +18,13 @@ export function disputeRequests(payments: TestPayments, member: TestApp) {
     post,
     get: (url: string, headers: object = {}) =>
       payments.app.inject({ url, headers: { ...member.headers, ...headers } }),
-    /** Pays and captures at a merchant, and answers the id of the transaction. */
+    /** Pays and captures at a merchant, and returns the transaction id. */
     captured: async (merchantId: string, amount = 300): Promise<string> => {
       const transactionId = await customerPayment(payments, merchantId)
       await capture(payments, member, transactionId, amount)
       return transactionId
     },
-    /** Opens a dispute of a transaction, which must succeed. */
+    /** Opens a dispute of a transaction. It must succeed. */
     open: async (transactionId: string, payload: object = {}): Promise<ShownDispute> => {
       const response = await post(`/test/transactions/${transactionId}/disputes`, payload)
       expect(response.statusCode).toBe(201)
@@ -32,7 +32,7 @@ export function disputeRequests(payments: TestPayments, member: TestApp) {
     },
     close: (id: string, outcome: string, headers: object = {}) =>
       post(`/test/disputes/${id}/outcomes`, { outcome }, headers),
-    /** The amounts of a transaction that disputes change, and those that they leave. */
+    /** The transaction amounts that disputes change, and those that they keep. */
     amounts: (id: string) =>
       payments.database.db
         .selectFrom('transactions')

@@ -20,7 +20,7 @@ beforeAll(async () => {
 afterAll(() => database.drop())
 
 const KILLED = new Error('killed')
-/** Ends a run at the step behind the one that notes the begin. @returns what a run calls before each step */
+/** Returns a callback that kills a run at the step after the one that notes the beginning. */
 function killer(): OnStep {
   let isNoted = false
   return ({ title }) => {
@@ -51,7 +51,7 @@ it('a distribution goes through the arrows of its diagram, and through no others
   }
   const stateNow = () => withDatabase(options, (db) => readState(db, options.names))
   const arrows = new Set<string>()
-  /** Runs an event. @returns its outcome: how many steps it took, or why it ended */
+  /** Runs an event. @returns the number of its steps, or why it ended */
   const run = async (event: keyof typeof events) => {
     const from = await stateNow()
     const result = await events[event]().catch((error: Error) => error)
@@ -67,7 +67,7 @@ it('a distribution goes through the arrows of its diagram, and through no others
   expect(await run('distribute begins')).toEqual([KILLED, 'distributing'])
   expect(await run('distribute ends')).toEqual([expect.any(Number), 'distributed'])
   expect(await run('distribute ends')).toEqual([0, 'distributed'])
-  // As a migration leaves a function that it replaces.
+  // Simulate a function that a migration has replaced.
   await withDatabase(options, (db) =>
     sql`ALTER FUNCTION payments.pay_out SET plan_cache_mode = force_generic_plan`.execute(db),
   )

@@ -9,14 +9,14 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { tableClasses } from '../src/placement/distributed-rows.ts'
 import { distributionOptions, openTestDatabase } from './payments-app.ts'
 
-// The statements of migrations and functions about a distributed database, as far as plain PostgreSQL can check them.
+// Checks statements of migrations and functions about a distributed database, as far as plain PostgreSQL allows.
 
 interface ForeignKey {
   readonly from: string
   readonly to: string
   readonly columns: readonly string[]
   readonly referenced: readonly string[]
-  /** `a` for no action, `c` for cascade. */
+  /** `a` means no action, and `c` means cascade. */
   readonly onDelete: string
 }
 
@@ -97,7 +97,7 @@ describe('the statements that distribute payments', () => {
     const statements = all.flatMap((text, at) =>
       /^ALTER FUNCTION .* SET plan_cache_mode = auto$/.test(text) ? [at] : [],
     )
-    // Two functions of triggers, which have no file.
+    // The two additional functions belong to triggers and have no file.
     expect(statements).toHaveLength(planned.length + 2)
     expect(planned.length).toBeGreaterThan(30)
     expect(Math.max(...statements)).toBeLessThan(

@@ -44,7 +44,7 @@ it('shows for each operation with a body what the service really takes and answe
 let headers: Record<string, string> = {}
 const checkout = { 'accept-version': '1' }
 
-/** Sends a request, keeps it as an example of an operation, and answers its body. */
+/** Sends a request, records it as an example of an operation, and returns the answer's body. */
 async function show(operationId: string, name: string, request: InjectOptions, expected = 201) {
   const answer = await payments.app.inject({ method: 'POST', headers, ...request })
   expect([operationId, answer.statusCode, answer.body]).toEqual([operationId, expected, expect.any(String)])
@@ -146,7 +146,7 @@ async function testDisputes(transactionId: string, merchantId: string) {
   await show('listEvents', 'newest', { method: 'GET', url: `/merchants/${merchantId}/events?limit=2` }, 200)
 }
 
-/** Acts as an operator on two transactions, of which the second is open. */
+/** Sends an operator's requests about two transactions. The second one is open. */
 async function operate(transactionId: string, open: string) {
   const at = (id: string) => `/operator/transactions/${id}`
   const send = (url: string, payload: object) => {
@@ -158,7 +158,7 @@ async function operate(transactionId: string, open: string) {
   await show('refundTransactionAsOperator', 'part', send(`${at(transactionId)}/refunds`, { amount: 50 }))
 }
 
-/** Looks after a merchant as an operator. */
+/** Sends an operator's requests about a merchant. */
 async function operateOn(merchantId: string, transactionId: string) {
   const send = (url: string, payload: object, method: 'POST' | 'PUT' = 'POST') => {
     const key = { 'idempotency-key': url }
@@ -190,7 +190,7 @@ async function operateOn(merchantId: string, transactionId: string) {
   await show('changeRegistration', 'open', send('/registration', { isClosed: false }, 'PUT'), 200)
 }
 
-/** An attempt without an outcome, and an answer of an acquirer that contradicts the books. */
+/** Inserts an attempt without an outcome, and an exception. */
 async function insertOpenWork(merchantId: string) {
   const { db } = payments.database
   await sql`
@@ -201,7 +201,7 @@ async function insertOpenWork(merchantId: string) {
   await callAddException(db, { merchantId, reference: 'example', payload })
 }
 
-/** Sends a form to a page, and keeps it as an example of an operation. */
+/** Sends a form to a page, and records it as an example of an operation. */
 async function showForm(operationId: string, url: string, fields: Record<string, string>, expected = 200) {
   const payload = new URLSearchParams(fields).toString()
   const answer = await payments.app.inject({ method: 'POST', url, headers: { 'content-type': FORM }, payload })
@@ -209,7 +209,7 @@ async function showForm(operationId: string, url: string, fields: Record<string,
   examples[operationId] = { form: { request: { body: fields, mediaType: FORM }, answers: {} } }
 }
 
-/** Sends the forms that the pages of the bank and of payment links have. */
+/** Sends the forms of the bank's pages and of payment links. */
 async function openPages(key: string) {
   const browser = browse(payments)
   const order = await createOrder(browser, { key })
@@ -234,7 +234,7 @@ async function openPages(key: string) {
   )
 }
 
-/** Puts stable values in the place of ids, keys, times and encrypted texts. */
+/** Replaces ids, keys, times and encrypted texts by stable values. */
 function stabilise(value: unknown): unknown {
   const ids = new Map<string, string>()
   const text = JSON.stringify(value)

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { diagramsOf } from '../../../scripts/layout/state-diagrams.ts'
 
-/** The arrows of each diagram in the README of a noun, from one state to another: `open --> used`, sorted. */
+/** Returns the arrows between different states in each diagram of a module's README, sorted: `open --> used`. */
 export function drawnFor(noun: string): readonly (readonly string[])[] {
   const text = readFileSync(new URL(`../src/${noun}/README.md`, import.meta.url), 'utf8')
   const isChange = (arrow: string) => new Set(arrow.split(' --> ')).size === 2

@@ -8,7 +8,7 @@ import { createDeps } from '../src/deps.ts'
 import { migrateToLatest } from '../src/migrations.ts'
 import { openPaymentsTelemetry } from '../src/open-telemetry.ts'
 
-/** Payments, for tests of another service. */
+/** The payments service, for tests of another service. */
 export const embeddedService: EmbeddedService = {
   migrate: (settings) => migrateToLatest(loadPaymentsConfig(settings)),
   open: async (settings) => {

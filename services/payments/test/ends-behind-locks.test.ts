@@ -15,12 +15,12 @@ beforeAll(async () => {
 })
 afterAll(() => payments.close())
 
-/** A row that ends, the row that others lock, and the call that waits for it. */
+/** An expiring row, a locked row, and the call that waits for the lock. */
 interface Ending {
   readonly expiring: { readonly table: string; readonly row: RawBuilder<unknown> }
   readonly locked: { readonly table: string; readonly row: RawBuilder<unknown> }
   readonly call: RawBuilder<unknown>
-  /** The column that the call would have written. */
+  /** The column that the call must not have written. */
   readonly left: RawBuilder<unknown>
 }
 

@@ -12,7 +12,7 @@ import { createMigratedDatabase, distributionOptions } from './payments-app.ts'
 const PROGRAM = join(import.meta.dirname, '..', 'src', 'main.ts')
 
 let database: TemporaryDatabase
-/** The database by a worker. */
+/** The database's URL on a worker. */
 let workerUrl: string
 let worker: pg.Client
 beforeAll(async () => {
@@ -27,7 +27,7 @@ afterAll(async () => {
   await database.drop()
 })
 
-/** Everything that is on the worker. */
+/** Returns everything that exists on the worker. */
 async function catalogue(): Promise<readonly unknown[]> {
   const { rows } = await worker.query(`
     SELECT 'schema ' || nspname AS what FROM pg_namespace WHERE nspname !~ '^pg_'
@@ -36,7 +36,7 @@ async function catalogue(): Promise<readonly unknown[]> {
   return rows
 }
 
-/** Starts the service by a worker, and waits until it has ended. @returns why it did not start */
+/** Starts the service on a worker, and waits until it has ended. @returns why it did not start */
 async function startByWorker(settings: Readonly<Record<string, string>>) {
   const env = {
     ...programEnvironment,

@@ -8,10 +8,10 @@ import { createTestApp, createTestMerchant, startPayments, type TestApp, type Te
 let payments: TestPayments
 let owner: TestApp
 let stranger: TestApp
-/** A user who is no member of a merchant. The token is the address. */
+/** A user who is not a member of the merchant. The token is the first part of the email address. */
 const user = { authorization: 'Bearer ada' }
 const member = { authorization: 'Bearer bo' }
-/** An object of the owner for each parameter of a path. */
+/** The owner's object for each path parameter. */
 let ids: Record<string, string>
 beforeAll(async () => {
   payments = await startPayments({ verifyUser: async (token) => `${token}@example.com` })
@@ -56,12 +56,12 @@ interface Documented {
   readonly security?: readonly object[]
 }
 
-/** All calls that name an object of somebody, from the API document. So a new route is included. */
+/** Returns all calls in the API document that name another caller's object. It includes new routes automatically. */
 async function callsOnObjects(): Promise<{ method: 'GET'; url: string }[]> {
   const document = await payments.app.describeApi()
   const calls: { method: 'GET'; url: string }[] = []
   for (const [path, operations] of Object.entries(document.paths ?? {})) {
-    // No key of an app and no token of a user opens a route of operators, whatever it names.
+    // Neither keys of apps nor tokens of users give access to operators' routes.
     if (path.startsWith('/operator/')) continue
     if (!path.includes('{') && !/^\/(disputes|frauds)$/.test(path)) continue
     for (const [method, { security }] of Object.entries<Documented>(operations)) {
@@ -102,7 +102,7 @@ async function expectShutOut(headers: Headers): Promise<void> {
   expect(await rows()).toEqual(before)
 }
 
-/** The reads that any member of the merchant may make. */
+/** Returns the reads that all members of the merchant may make. */
 async function readsOfMembers() {
   const calls = await callsOnObjects()
   return calls.filter(({ method, url }) => method === 'GET' && !url.startsWith('/identities'))

@@ -14,10 +14,10 @@ import {
 import { countRowsRead } from './rows-read.ts'
 
 let payments: TestPayments
-/** The owner of the schema, who may replace functions. */
+/** The schema's owner, who may replace functions. */
 let owner: pg.Client
 beforeAll(async () => {
-  // Where the database is distributed, merchants are made one after the other.
+  // In a distributed database, merchants are created one after the other.
   payments = await startPayments({ lockTimeoutMs: 30_000 })
   owner = new pg.Client({ connectionString: payments.url })
   await owner.connect()

@@ -17,7 +17,7 @@ import {
   type TestPayments,
 } from './payments-app.ts'
 
-// Copying all tables of a part takes seconds, and much longer on a busy machine.
+// Copying all tables of a shard takes seconds, and much longer on a busy machine.
 const PATIENCE = { timeout: 120_000, interval: 100 }
 
 let payments: TestPayments
@@ -44,7 +44,7 @@ async function openClient(): Promise<pg.Client> {
   return client
 }
 
-/** Runs a statement on one server alone. */
+/** Runs a statement on only one server. */
 async function runOn(node: string, statement: string): Promise<void> {
   const url = new URL(payments.url)
   url.host = node
@@ -55,12 +55,12 @@ async function runOn(node: string, statement: string): Promise<void> {
 
 interface Part {
   readonly id: string
-  /** Whether no other merchant can have rows in it. */
+  /** Whether no other merchant can have rows in the shard. */
   readonly isAlone: boolean
   readonly node: string
 }
 
-/** The part of the tables that has a merchant's rows. */
+/** Returns the shard with a merchant's rows. */
 async function partOf(merchantId: string): Promise<Part> {
   const { rows } = await watcher.query<Part>(
     `SELECT s.shardid AS id, s.shardminvalue = s.shardmaxvalue AS "isAlone", n.nodename || ':' || n.nodeport AS node
@@ -74,7 +74,7 @@ async function partOf(merchantId: string): Promise<Part> {
   return row
 }
 
-/** A server of the cluster that a merchant's rows are not on. */
+/** Returns a server without the merchant's rows. */
 async function otherNode(merchantId: string): Promise<string> {
   const { rows } = await watcher.query<{ node: string }>(
     `SELECT nodename || ':' || nodeport AS node FROM pg_dist_node WHERE shouldhaveshards
@@ -84,7 +84,7 @@ async function otherNode(merchantId: string): Promise<string> {
   return rows[0]?.node ?? ''
 }
 
-/** Counts what a move or a split has made for itself on any server, and what Citus has noted to remove. */
+/** Counts temporary objects of a move or split on all servers, and the removals that Citus has noted. */
 async function countLeft(): Promise<number> {
   const { rows } = await watcher.query<{ result: string }>(`
     SELECT result FROM run_command_on_all_nodes($$
@@ -97,7 +97,7 @@ async function countLeft(): Promise<number> {
   return rows.reduce((sum, { result }) => sum + Number(result), locks.rowCount ?? 0)
 }
 
-/** How many statements of the database wait for a lock, on any server. */
+/** Counts the statements that wait for a lock, on all servers. */
 async function countWaiting(): Promise<number> {
   const { rows } = await watcher.query<{ result: string }>(`
     SELECT result FROM run_command_on_all_nodes($$
@@ -106,7 +106,7 @@ async function countWaiting(): Promise<number> {
   return rows.reduce((sum, { result }) => sum + Number(result), 0)
 }
 
-/** When the newest statement that isolates a merchant began, in seconds of the epoch. Without one: 0. */
+/** The start of the newest statement that isolates a merchant, in seconds since 1970, or 0 if there is none. */
 async function startOfIsolation(): Promise<number> {
   const { rows } = await watcher.query<{ start: number }>(`
     SELECT coalesce(max(extract(epoch FROM query_start)), 0)::float8 AS start FROM pg_stat_activity
@@ -114,7 +114,7 @@ async function startOfIsolation(): Promise<number> {
   return rows[0]?.start ?? 0
 }
 
-/** A transaction that has written a row of a merchant. Moves of its part wait for its end, which is at the latest that of the test. */
+/** Opens a transaction that has written a merchant's row. Moves of its shard wait until it ends, at the latest with the test. */
 async function holdWrites(merchantId: string): Promise<pg.Client> {
   const client = await openClient()
   onTestFinished(() => client.end())
@@ -136,7 +136,7 @@ describe('payments distribute --isolate', () => {
     const send = async (url: string, payload: object) => {
       const answer = await payments.app.inject({ method: 'POST', url, headers: app.headers, payload })
       if (answer.statusCode === 201) done += 1
-      // A write that waits for too long is refused. Nothing else may fail.
+      // A write that waits too long is refused. No other failure is allowed.
       else if (![409, 503].includes(answer.statusCode)) refused.push(`POST ${url}: ${answer.statusCode} ${answer.body}`)
       return answer
     }

@@ -1,7 +1,7 @@
 import { anyUuid } from '@trestle/testing/any-text.ts'
 import { expect } from 'vitest'
 
-/** Headers of an answer by their names in lower case. `undefined` stands for a header that is not sent. */
+/** Headers of an answer by lower-case name. `undefined` means that the header is absent. */
 type Headers = Readonly<Record<string, unknown>>
 
 /** The headers that let pages of any site call the checkout. */
@@ -13,7 +13,7 @@ export const CHECKOUT_CORS: Headers = {
   'access-control-max-age': '600',
 }
 
-/** The headers of an answer in JSON, whole. */
+/** The complete headers of a JSON answer. */
 export const jsonHeaders = (differences: Headers = {}): Headers => ({
   'x-request-id': anyUuid,
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
@@ -26,22 +26,22 @@ export const jsonHeaders = (differences: Headers = {}): Headers => ({
   ...differences,
 })
 
-/** The headers of a refusal, whole. */
+/** The complete headers of a refusal. */
 export const refusalHeaders = (code: string, differences: Headers = {}): Headers =>
   jsonHeaders({ 'x-status-code': code, ...differences })
 
-/** The headers of a refusal that ends by itself, whole: it names the seconds to wait. */
+/** The complete headers of a temporary refusal, with the seconds to wait. */
 export const temporaryHeaders = (code: string, differences: Headers = {}): Headers =>
   refusalHeaders(code, { 'retry-after': expect.stringMatching(/^[1-9]\d*$/), ...differences })
 
-/** A page is compressed from 1 KiB on, for clients that accept it. */
+/** Pages of 1 KiB or more are compressed for clients that accept it. */
 export const COMPRESSIBLE: Headers = { vary: 'accept-encoding' }
 
 const OWN_FILES = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:"
 
 /**
- * The headers of a page for customers, whole.
- * @param more what its policy allows beside files of the service, and who may frame the page. Default: its own forms, nobody
+ * The complete headers of a page for customers.
+ * @param more what its policy allows besides the service's files, and who may frame it; by default its own forms, and nobody
  */
 export const pageHeaders = (
   more = "form-action 'self'; base-uri 'none'; frame-ancestors 'none'",

@@ -5,7 +5,7 @@ import { callerOf } from './caller.ts'
 import { countLockWaits } from './lock-waits.ts'
 import { createTestApp, createTestMerchant, startPayments, type TestApp, type TestPayments } from './payments-app.ts'
 
-// The id of Ann is below that of Bob: whatever locks all members locks hers first.
+// Ann's id is lower than Bob's, so a statement that locks all members locks hers first.
 const ANN = 'a'.repeat(24)
 const BOB = 'b'.repeat(24)
 const EMAILS: Readonly<Record<string, string>> = { [ANN]: 'ann@example.com', [BOB]: 'bob@example.com' }
@@ -29,7 +29,7 @@ beforeEach(async () => {
   await payments.database.db.insertInto('merchant_users').values(members).execute()
 })
 
-/** Runs a statement once: the service would run it again after a deadlock. */
+/** Runs a statement only once. The service would repeat it after a deadlock. */
 async function verdictOf(call: ReturnType<typeof sql<{ verdict: string }>>): Promise<string | undefined> {
   return (await call.execute(payments.service.db)).rows[0]?.verdict
 }
@@ -54,7 +54,7 @@ it.each<[string, readonly (() => Promise<unknown>)[]]>([
 ])('no call waits for one that waits for it where %s', async (_title, calls) => {
   const answers: Promise<unknown>[] = []
   const hold = payments.database.db.transaction().execute(async (trx) => {
-    // An invitation waits for the row of its key, and has locked the membership of its caller.
+    // An invitation has locked its caller's membership, and waits for the row of its key.
     const keys = [keyOf(ANN, 'k'), keyOf(ANN, 'l'), keyOf(BOB, 'k')]
     const rows = keys.map((key) => ({
       ...{ merchant_id: merchantId, identity_id: key.key.slice(0, 24), created: new Date(), ...key },

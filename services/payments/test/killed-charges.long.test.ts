@@ -18,7 +18,7 @@ import {
 } from './payments-app.ts'
 import { createStubAcquirer, type StubAcquirer } from './stub-acquirer.ts'
 
-/** The time within which the reference promises the outcome (reference: Attempts). */
+/** The time limit of the outcome in the reference (reference: Attempts). */
 const DECIDED_MS = 30_000
 
 let north: StubAcquirer
@@ -34,7 +34,7 @@ beforeAll(async () => {
 })
 afterAll(() => payments.close())
 
-/** A process that is killed between the answer of the acquirer and its record: none of its records reaches the database. */
+/** Simulates a process that is killed between the acquirer's answer and its record. It writes nothing to the database. */
 async function startKilledProcess() {
   const { write } = payments.deps.pools
   const cut = new EventTarget()

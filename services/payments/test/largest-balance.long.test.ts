@@ -43,7 +43,7 @@ async function setBalance(balance: bigint): Promise<void> {
   })
 }
 
-/** The balance of the merchant, and its movements. */
+/** Returns the merchant's balance and its movements. */
 async function booked() {
   const { db } = payments.database
   const balances = db.selectFrom('merchant_balances').selectAll().where('merchant_id', '=', merchantId)

@@ -4,7 +4,7 @@ import type { TestPayments } from './payments-app.ts'
 
 type Db = TestPayments['database']['db']
 
-/** The chain of a merchant, in order. */
+/** Returns a merchant's chain of links, in order. */
 export async function readLinks(db: Db, merchantId: string): Promise<readonly Link[]> {
   const [journals, entries, trail, lines] = await Promise.all([
     db.selectFrom('journals').selectAll().where('merchant_id', '=', merchantId).execute(),
@@ -28,8 +28,8 @@ export async function readLinks(db: Db, merchantId: string): Promise<readonly Li
 }
 
 /**
- * The hash of the last link, after checking each link against the links before it.
- * @throws Error naming a link that does not follow
+ * Returns the hash of the last link. Checks each link against the links before it.
+ * @throws Error that names a link that does not follow
  */
 export function recomputeChain(links: readonly Link[], start: Buffer): Buffer {
   return links.reduce((previous, link) => {

@@ -41,7 +41,7 @@ export type ModelOutcome =
     }
   | { readonly outcome: 'limit-exceeded'; readonly possible: bigint }
 
-/** An authorized transaction without captures. @param amount in minor units of `currency` */
+/** Returns an authorized transaction without captures. @param amount in minor units of `currency` */
 export function newTransaction(currency: string, merchantCurrency: string, amount: bigint): ModelTransaction {
   return { currency, merchantCurrency, amounts: authorized(amount), captures: [], trailLength: 0 }
 }
@@ -69,7 +69,7 @@ export function carryOut(
   return { outcome: 'done', transaction: { ...moved, captures: grown }, ...worth }
 }
 
-/** Rates, and the day (`2026-03-01`) of the operation. */
+/** The rates, and the day (`2026-03-01`) of the operation. */
 export interface Market {
   readonly rates: readonly Rate[]
   readonly day: string
@@ -77,7 +77,7 @@ export interface Market {
 
 interface FurtherCapture extends Pair {
   readonly amount: bigint
-  /** The captures before it. */
+  /** The earlier captures. */
   readonly captures: readonly ModelCapture[]
 }
 
@@ -87,8 +87,8 @@ interface Pair {
 }
 
 /**
- * The worth of a capture for a merchant with the usual fees: the difference that it makes to the worth of all captures
- * at its rate, and to the percentage fee of all captures.
+ * Returns the worth of a capture for a merchant with the usual fees. It is the difference in the worth of all captures at its
+ * rate, and in the percentage fee of all captures.
  * @see SQL function `decide_operation`
  */
 export function captureWorth({ from, to, amount, captures }: FurtherCapture, market: Market) {
@@ -107,12 +107,12 @@ function percentageFee(gross: bigint): bigint {
   return divideHalfEven(gross * RATE_BASIS_POINTS, WHOLE_BASIS_POINTS)
 }
 
-/** The exchange rate of a day between two currencies. */
+/** Returns the exchange rate between two currencies on a day. */
 export function rateKeyOf({ from, to }: Pair, { rates, day }: Market): string {
   return from === to ? '' : [from, to].map((currency) => rateOfDay(rates, currency, day)?.rate).join('/')
 }
 
-/** The worth of reversing this much more. */
+/** Returns the worth of reversing this further amount. */
 export function reversalGross(
   { captures, amounts }: Pick<ModelTransaction, 'amounts'> & { readonly captures: readonly CapturedAmount[] },
   amount: bigint,

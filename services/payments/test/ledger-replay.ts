@@ -22,7 +22,7 @@ interface TrailFigures {
 /** The fee of new merchants for a lost dispute. */
 const DISPUTE_FEE = { from: 'EUR', amount: 2_500n }
 
-/** Recomputes each entry of all trails by the models, from the entries before it. Answers the number of entries. */
+/** Recomputes each trail entry with the models, from the earlier entries. Returns the number of entries. */
 export async function replay(db: Kysely<PaymentsTables>, rates: readonly Rate[]): Promise<number> {
   const { rows } = await sql<TrailFigures>`
     SELECT e.transaction_id, e.kind, t.currency, m.currency AS merchant_currency, e.amount, e.gross, e.fee_flat,

@@ -11,7 +11,7 @@ import type { StubAcquirer } from './stub-acquirer.ts'
 
 const logger = pino({ enabled: false })
 
-/** Changes the row of a merchant and records it, as a command of an operator does, but writes no event. */
+/** Changes and records a merchant's row like an operator's command, but writes no event. */
 export async function settle(
   db: Kysely<PaymentsTables>,
   merchantId: string,
@@ -22,7 +22,7 @@ export async function settle(
     SELECT ${sql.table('record_states')}(${merchantId}, 'merchants', ARRAY[${merchantId}])`.execute(db)
 }
 
-/** A live merchant with the stub acquirer `north`, and the acts of its clients and its acquirer. */
+/** Creates a live merchant with the stub acquirer `north`, and functions for its clients and acquirer. */
 export async function createLiveMerchant(
   payments: TestPayments,
   app: TestApp,
@@ -38,7 +38,7 @@ export async function createLiveMerchant(
   }
   return {
     id: merchantId,
-    /** Charges a card, and answers the id of the transaction. */
+    /** Charges a card, and returns the transaction id. */
     charge: async (amount: number, currency = 'EUR'): Promise<string> => {
       const source = await customerPayment(payments, merchantId, { number: '4242424242424242', currency })
       const payload = { transactionId: source, currency, amount }
@@ -46,13 +46,13 @@ export async function createLiveMerchant(
       expect(status).toBe(201)
       return body.transaction.id
     },
-    /** Runs a capture, refund or void, and answers the id of its trail entry. */
+    /** Runs a capture, refund or void, and returns the id of its trail entry. */
     book: async (kind: AcquirerTask['kind'], transactionId: string, amount: number): Promise<string> => {
       const { status, body } = await post(`/transactions/${transactionId}/${kind}s`, { amount })
       expect([status, body]).toEqual([201, expect.anything()])
       return body.transaction.trail.at(-1).id
     },
-    /** Lets the acquirer answer when the job hands an operation over. */
+    /** Sets the acquirer's answer, and hands an operation over as the job does. */
     answer: (id: string, outcome: TaskOutcome) => {
       north.answers.submit = async () => outcome
       return submitOperation({ ...payments.deps, db: payments.service.db, logger }, { merchantId, id })
@@ -70,7 +70,7 @@ export async function createLiveMerchant(
     },
     exceptions: () => listExceptions(db, merchantId),
     violations: () => listViolations(db, merchantId),
-    /** Moves the merchant's clock forward by days. */
+    /** Moves the merchant's clock forward. */
     wait: async (days: number): Promise<void> => {
       const clock = { clock_offset: BigInt(days) * 86_400n }
       await db.updateTable('merchant_balances').set(clock).where('merchant_id', '=', merchantId).execute()
@@ -83,13 +83,13 @@ async function listExceptions(db: Kysely<PaymentsTables>, merchantId: string): P
   return (await rows.orderBy('created').execute()).map(({ payload }) => payload)
 }
 
-/** The violations that `ledger verify` finds at a merchant, but for its clock. */
+/** Returns the violations of a merchant in `ledger verify`, except those about its clock. */
 export async function listViolations(db: Kysely<PaymentsTables>, merchantId: string): Promise<object[]> {
   const found: object[] = []
   for await (const verified of verifyLedger(db, { merchantId, heads: new Map() })) found.push(...verified.violations)
-  // Only in tests does the clock of a live merchant run ahead.
+  // Only in tests, a live merchant's clock runs ahead.
   return found.filter((violation) => !String(Reflect.get(violation, 'message')).startsWith('the clock runs'))
 }
 
-/** A merchant whose acquirer is a stub, and what a test does with it. */
+/** A merchant with a stub acquirer, and the functions of a test. */
 export type LiveMerchant = Awaited<ReturnType<typeof createLiveMerchant>>

@@ -40,7 +40,7 @@ afterAll(() => payments.close())
 
 const change = (values: object) =>
   payments.database.db.updateTable('merchants').set(values).where('id', '=', merchant.id).execute()
-/** A browser behind a proxy with TLS. */
+/** Returns a browser behind a TLS proxy. */
 function secure(address = '192.0.2.1'): Browser {
   const { send, submit } = browse(payments)
   const forwarded = { 'x-forwarded-proto': 'https', 'x-forwarded-for': address }
@@ -220,7 +220,7 @@ it('400: refuses a live order whose returnUrl leaves the site of the merchant', 
 it('429: refuses an address whose cards were refused too often, and counts no test merchants', async () => {
   const bad = () => newOrder({ number: '4242424242424241' })
   const tester = secure('198.51.100.7')
-  /** 201, or the status and the body of the refusal. */
+  /** Returns 201, or the status and body of the refusal. */
   const pay = async (order: object) => {
     const { status, body } = await walk(tester, order)
     return status === 201 ? 201 : [status, body]
@@ -246,7 +246,7 @@ it('429: refuses cards that are tried all at once', async () => {
   const orders = await Promise.all(Array.from({ length: 30 }, () => newOrder()))
   const answers = await Promise.all(orders.map((each) => walk(tester, each)))
   const refused = answers.map(({ status, body }) => [status, body]).toSorted(([a], [b]) => Number(a) - Number(b))
-  // The limit is three, and two more payments may have been under way at the third refusal.
+  // The limit is three, and two more payments may have been running at the third refusal.
   const { length: count } = north.received.authorizations
   expect(count).toBeGreaterThanOrEqual(3)
   expect(count).toBeLessThanOrEqual(5)

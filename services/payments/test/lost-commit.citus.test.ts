@@ -23,9 +23,9 @@ import {
 } from './payments-app.ts'
 import { TEST_IBAN } from './payout-requests.ts'
 
-// A server that is lost at the end of a transaction: it does what it was told, and who told it never hears so.
+// Tests the loss of a server at the end of a transaction: the server executes the statement, but its answer is lost.
 
-/** The merchant id in rows of the audit log that concern no merchant. All merchants of this file are on the same worker. */
+/** The merchant id in audit log rows without a merchant. All merchants of this file are on the same worker. */
 const NO_MERCHANT = '0'.repeat(24)
 
 let payments: TestPayments
@@ -53,7 +53,7 @@ afterAll(async () => {
   await wire.close()
 })
 
-/** The worker that has the rows of a merchant. */
+/** Returns the worker with a merchant's rows. */
 async function findWorker(merchant: string): Promise<typeof worker> {
   const { rows } = await sql<typeof worker>`
     SELECT n.nodeid AS id, n.nodeport AS port, p.shardid::int AS part FROM pg_dist_placement p JOIN pg_dist_node n USING (groupid)
@@ -63,7 +63,7 @@ async function findWorker(merchant: string): Promise<typeof worker> {
   return rows[0] ?? { id: 0, port: 0, part: 0 }
 }
 
-/** Makes merchants until one is on the worker. Returns its id. */
+/** Creates merchants until one is on the worker. Returns its id. */
 async function onWorker(make: () => Promise<string>): Promise<string> {
   const id = await make()
   return (await findWorker(id)).part === worker.part ? id : onWorker(make)
@@ -72,19 +72,19 @@ async function onWorker(make: () => Promise<string>): Promise<string> {
 const moveWorker = (port: number) =>
   sql`SELECT citus_update_node(${worker.id}::int, '127.0.0.1', ${port}::int)`.execute(payments.owner.db)
 
-/** A way to a server on which the answers to some statements are lost, with their connections. */
+/** A proxy to a server. It loses the answers to some statements, and closes their connections. */
 interface LossyWire {
   readonly port: number
-  /** Loses the answers to statements that begin with a word, from now on. Undefined: to none. */
+  /** From now on, loses the answers to statements that begin with this word. `undefined` ends this. */
   readonly lose: (word: string | undefined) => void
-  /** Loses such statements themselves. */
+  /** Loses the statements themselves. */
   readonly drop: (word: string | undefined) => void
-  /** How many answers and statements were lost. */
+  /** The number of lost answers and statements. */
   readonly lost: () => number
   readonly close: () => Promise<void>
 }
 
-/** The type and the length of a message come before its text. */
+/** A message begins with its type and length, before its text. */
 const TEXT_OFFSET = 5
 
 async function openLossyWire(serverPort: number): Promise<LossyWire> {
@@ -109,7 +109,7 @@ async function openLossyWire(serverPort: number): Promise<LossyWire> {
     })
     server.on('data', (data) => {
       if (!isLosing) return client.write(data)
-      // The server has done what it was told.
+      // The server has already executed the statement.
       lost += 1
       client.destroy()
     })
@@ -147,13 +147,13 @@ async function openLossyWire(serverPort: number): Promise<LossyWire> {
 interface Sent {
   readonly role?: OperatorRole
   readonly at?: Pick<TestPayments, 'app'>
-  /** The wire on which the answer to the first is lost. Default: on the way to the worker. */
+  /** The proxy that loses the first answer, by default the one to the worker. */
   readonly on?: LossyWire
-  /** Called between the two. */
+  /** Called between the two requests. */
   readonly between?: () => Promise<void>
 }
 
-/** Sends a change of an operator twice with one key. A server is lost in the first. */
+/** Sends an operator's change twice with one key. During the first request, a server is lost. */
 async function sendTwice(
   word: string,
   url: string,
@@ -166,7 +166,7 @@ async function sendTwice(
   const first = await send()
   on.lose(undefined)
   expect(on.lost() - before).toBeGreaterThan(0)
-  // As Citus does once a minute.
+  // Citus does this once a minute.
   await sql`SELECT recover_prepared_transactions()`.execute(payments.owner.db)
   await between()
   return [first, await send()] as const
@@ -183,7 +183,7 @@ const OPERATIONS = [
   ['voids', 'voidedAmount'],
 ] as const
 
-// Prepared, the change is made whatever becomes of the worker.
+// A prepared change is committed even if the worker is lost.
 const ENDINGS = [
   [201, 'COMMIT'],
   [503, 'PREPARE TRANSACTION'],
@@ -201,14 +201,14 @@ it.each(OPERATIONS.flatMap(([path, amount]) => ENDINGS.map((ending) => [...endin
   },
 )
 
-/** A payment of which everything is captured. */
+/** Creates a fully captured payment. */
 async function capturedPayment(): Promise<string> {
   const id = await customerPayment(payments, merchantId, { amount: 20, currency: 'EUR' })
   await capture(payments, app, id, 20)
   return id
 }
 
-/** Sums the amounts that support has taken of its quota. */
+/** Returns the sum that support has taken from its quota. */
 async function sumTaken(): Promise<number> {
   const { rows } = await sql<{ taken: number }>`
     SELECT coalesce(sum(taken), 0)::int AS taken FROM payments.operator_allowances`.execute(payments.owner.db)
@@ -227,7 +227,7 @@ it.each(ENDINGS)(
     const before = await sumTaken()
     const [first, second] = await sendTwice(word, `/operator/transactions/${id}/refunds`, {
       role: 'support',
-      // A change that was not made takes nothing of the quota until it is repeated.
+      // A change that was not made takes no quota until it is repeated.
       between: async () => expect(await sumTaken()).toBe(status === 201 ? before + 7 : before),
     })
     expect([first.statusCode, first.headers['retry-after']]).toEqual([status, status === 503 ? '1' : undefined])
@@ -259,7 +259,7 @@ it('503: a refund whose outcome the service has not heard is made, counts once, 
   expect([await refundedOf(id), await sumTaken(), await countAudits(id)]).toEqual([7, before + 7, 1])
 })
 
-/** Makes the payout of a merchant. */
+/** Pays out one merchant. */
 async function payOut(only: string): Promise<void> {
   const { pools, config } = payments.deps
   for await (const _turn of payOutMerchants({ db: payments.owner.db, pools, config }, { only }));
@@ -310,7 +310,7 @@ const changeAs = (method: 'POST' | 'PUT', url: string, payload: object) =>
     headers: { ...operatorHeaders('admin'), 'idempotency-key': randomUUID() },
   })
 
-/** A change that needs the row of a merchant as it was recorded. */
+/** A change that needs a merchant's row as recorded. */
 interface Change {
   readonly merchant: string
   readonly send: () => Promise<LightMyRequestResponse>

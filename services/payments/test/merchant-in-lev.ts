@@ -4,7 +4,7 @@ import { createLiveMerchant, type LiveMerchant } from './live-merchant.ts'
 import { type TestApp, type TestPayments, turnOffTriggers } from './payments-app.ts'
 import type { StubAcquirer } from './stub-acquirer.ts'
 
-/** A live merchant whose balance is in lev. Its row is written by hand, because no such merchant can be made any more. */
+/** Creates a live merchant with a balance in lev. Writes its row directly, because such merchants can no longer be created. */
 export async function createMerchantInLev(
   payments: TestPayments,
   app: TestApp,
@@ -20,7 +20,7 @@ export async function createMerchantInLev(
   return merchant
 }
 
-/** Pays in lev at the merchant and captures a part, which the acquirer accepts. Returns the id of the transaction. */
+/** Pays in lev at the merchant, and captures a part that the acquirer accepts. Returns the transaction id. */
 export async function capturedInLev(
   payments: TestPayments,
   merchant: LiveMerchant,

@@ -18,7 +18,7 @@ export interface ListOfFoundSource<Search> {
   readonly join?: RawBuilder<unknown>
   /** A condition that rows must meet in addition to the search. */
   readonly filter?: (p: Search) => RawBuilder<unknown>
-  /** Whether a text has the form of an id or a key. It then finds only that row, which names of this form could hide. */
+  /** Whether a text has the form of an id or a key. It then finds only that row, because names could hide the row. */
   readonly isId: (text: string) => boolean
   readonly hasId: (p: Search) => RawBuilder<unknown>
   /** Another condition by which a whole text finds a row. It needs an index. */

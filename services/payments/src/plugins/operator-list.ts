@@ -83,7 +83,7 @@ export function showOperatorPage<Row extends { readonly id: string }>(
   return shown
 }
 
-/** The maximum rows of a CSV file, and how many are read at a time: as many as one operator may read at once. */
+/** The maximum rows of a CSV file, and the rows read at a time: as many as one operator may read concurrently. */
 const CSV_ROWS = { all: 10_000, chunk: ROWS_OF_OPERATOR } as const
 
 interface CsvListing<Row extends { readonly id: string }> {

@@ -5,25 +5,25 @@ import { operatorHeaders } from '../operators.ts'
 import { createTestApp, merchantBody } from '../payments-app.ts'
 import { changedBatch, NO_ID, type World } from './world.ts'
 
-/** The problem of a field: its name, text and code. */
+/** The problem of a field: its name, message and code. */
 export type Wrong = readonly [field: string, message: string, code: string]
 
-/** An endpoint of the document, a request that it takes, and what it refuses. */
+/** An endpoint of the API document, a valid request, and its refusals. */
 export interface Endpoint {
-  /** As the document has it: `GET /me`. */
+  /** The name as in the API document, such as `GET /me`. */
   readonly name: string
-  /** Makes a good request: its path, and its body where it has one. */
+  /** Creates a valid request: its path, and its body if it has one. */
   readonly path: (world: World) => string
   readonly body?: ((world: World) => object | Promise<object>) | undefined
-  /** The same path with an id that no object has. */
+  /** The same path with an unknown id. */
   readonly unknown?: ((world: World) => string) | undefined
-  /** Changes the request so that it is refused with 403. By default it has the key of an app that is not a member. */
+  /** Changes the request so that it gets 403. By default it uses the key of an app that is not a member. */
   readonly forbidden?: ((world: World) => InjectOptions | Promise<InjectOptions>) | undefined
-  /** A bad request, and the fields that its answer names. */
+  /** An invalid request, and the fields in its answer. */
   readonly bad?: { readonly request: (world: World) => InjectOptions; readonly fields: readonly Wrong[] } | undefined
 }
 
-/** A good request to an endpoint, by the owner of the world or by an operator. */
+/** Returns a valid request to an endpoint, from the world's owner or an operator. */
 export async function requestOf({ name, path, body }: Endpoint, of: World): Promise<InjectOptions> {
   const method = name.split(' ', 1)[0] as 'GET' | 'POST' | 'PUT' | 'DELETE'
   const asOperator = { ...operatorHeaders('admin'), 'idempotency-key': randomUUID() }
@@ -42,7 +42,7 @@ const emptyBody = (...fields: readonly string[]): Endpoint['bad'] => ({
   request: () => ({ payload: {} }),
   fields: required(...fields),
 })
-/** An endpoint without values of its own still refuses a body that cannot be parsed. */
+/** Even an endpoint without its own values refuses a body that cannot be parsed. */
 const brokenBody: Endpoint['bad'] = {
   request: () => ({ payload: '{', headers: { 'content-type': 'application/json' } }),
   fields: [['body', 'is not valid JSON', 'FORMAT']],
@@ -53,7 +53,7 @@ const belowNone = `/merchants/${NO_ID}`
 /** Users have no API keys. */
 const asUser = ({ user }: World): InjectOptions => ({ headers: user })
 
-/** Reads one object: `GET /lines/{lineId}`. */
+/** Reads one object, as `GET /lines/{lineId}`. */
 function single(noun: 'card' | 'dispute' | 'fraud' | 'line' | 'payout' | 'transaction'): Endpoint {
   return {
     name: `GET /${noun}s/{${noun}Id}`,
@@ -62,7 +62,7 @@ function single(noun: 'card' | 'dispute' | 'fraud' | 'line' | 'payout' | 'transa
   }
 }
 
-/** A list below a merchant: `GET /merchants/{merchantId}/lines`. */
+/** A list of a merchant, as `GET /merchants/{merchantId}/lines`. */
 function list(noun: string): Endpoint {
   const path = (world: World) => `${below(world)}/${noun}?limit=1`
   return {
@@ -73,7 +73,7 @@ function list(noun: string): Endpoint {
   }
 }
 
-/** A list that names its merchant as a filter: `GET /disputes`. */
+/** A list with its merchant as a filter, as `GET /disputes`. */
 function report(noun: string): Endpoint {
   const path = ({ merchant }: World) => `/${noun}?filter[merchantId]=${merchant.id}&limit=1`
   return {
@@ -84,7 +84,7 @@ function report(noun: string): Endpoint {
   }
 }
 
-/** A POST of a merchant, a transaction or a dispute. */
+/** A POST about a merchant, a transaction or a dispute. */
 function action(name: string, body: object | undefined, bad: Endpoint['bad']): Endpoint {
   const fill = (merchant: string, transaction: string, ids: Partial<World['ids']>) =>
     name
@@ -102,7 +102,7 @@ function action(name: string, body: object | undefined, bad: Endpoint['bad']): E
   }
 }
 
-/** A DELETE below a merchant. */
+/** A DELETE of a merchant's object. */
 function removal(noun: 'app' | 'user' | 'webhook'): Endpoint {
   return {
     name: `DELETE /merchants/{merchantId}/${noun}s/{${noun}Id}`,
@@ -123,7 +123,7 @@ async function repeatOfStranger({ payments }: World): Promise<InjectOptions> {
   return { headers, payload: merchantBody }
 }
 
-/** Every endpoint that needs a key. */
+/** All endpoints that need a key. */
 export const keyedEndpoints: readonly Endpoint[] = [
   ...(['card', 'dispute', 'fraud', 'line', 'payout', 'transaction'] as const).map(single),
   ...['apps', 'events', 'lines', 'payouts', 'transactions', 'users', 'webhooks'].map(list),
@@ -203,7 +203,7 @@ export const keyedEndpoints: readonly Endpoint[] = [
 
 const noOrder = emptyBody('integration.key', 'card.number', 'card.expiry.month', 'card.expiry.year', 'card.code')
 
-/** The endpoints of the checkout, which no key guards. */
+/** The checkout's endpoints, which need no key. */
 export const checkoutEndpoints: readonly Endpoint[] = [
   { name: 'POST /payments', path: () => '/payments', body: ({ order }) => order(), bad: noOrder },
   {
@@ -223,7 +223,7 @@ export const checkoutEndpoints: readonly Endpoint[] = [
   { name: 'POST /vault', path: () => '/vault', body: () => ({ type: 'pcsc', value: '111' }), bad: emptyBody('type') },
 ]
 
-/** `POST /apps`, which needs no key either. */
+/** `POST /apps`, which also needs no key. */
 export const openEndpoint: Endpoint = {
   name: 'POST /apps',
   path: () => '/apps',
@@ -231,15 +231,15 @@ export const openEndpoint: Endpoint = {
   bad: { request: () => ({ payload: { name: 5 } }), fields: [['name', 'must be a string', 'TYPE']] },
 }
 
-/** An endpoint of operators, which needs two credentials. */
+/** An endpoint of operators, which requires two credentials. */
 export interface OperatorEndpoint extends Endpoint {
-  /** The act of the endpoint. Undefined: any operator may. */
+  /** The act of the endpoint. If it is `undefined`, any operator may call it. */
   readonly action?: OperatorAction
-  /** A path whose object was changed, so that it is refused. */
+  /** Creates a changed object whose path is refused. */
   readonly changed?: (world: World) => Promise<string>
 }
 
-/** The endpoint of operators that does what an endpoint of members does. */
+/** Returns the endpoint of operators that corresponds to an endpoint of members. */
 function ofOperator(
   { name, path, unknown = path, ...endpoint }: Endpoint,
   { action: act }: Required<Pick<OperatorEndpoint, 'action'>>,
@@ -248,7 +248,7 @@ function ofOperator(
   return { ...endpoint, name: name.replace(' ', ' /operator'), path: below(path), unknown: below(unknown), action: act }
 }
 
-/** A list of operators: `GET /operator/disputes`. */
+/** A list for operators, as `GET /operator/disputes`. */
 function ofOperatorList(noun: string, act: OperatorAction): OperatorEndpoint {
   const path = (id: string) => `/operator/${noun.replace('{merchantId}', id)}`
   const bad: Endpoint['bad'] = {
@@ -259,10 +259,9 @@ function ofOperatorList(noun: string, act: OperatorAction): OperatorEndpoint {
   return noun.includes('{') ? { ...endpoint, unknown: () => path(NO_ID) } : endpoint
 }
 
-/** An id that no delivery has. */
+/** An unknown delivery id. */
 const NO_UUID = '00000000-0000-0000-0000-000000000000'
 
-/** Endpoints of operators. */
 export const operatorEndpoints: readonly OperatorEndpoint[] = [
   { name: 'GET /operator/me', path: () => '/operator/me' },
   {

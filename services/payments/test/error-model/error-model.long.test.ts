@@ -58,11 +58,11 @@ type App = Awaited<ReturnType<typeof buildBroken>>
 
 let world: World
 let limited: App
-/** A service with limits on guesses and payments. */
+/** A service with limits on failed checks and payments. */
 let guarded: App
 /** A service that requires TLS. */
 let strict: App
-/** A service for each error that a plugin in front of all its handlers raises. */
+/** A service for each error that a plugin before all handlers raises. */
 const faulty = new Map<Error, App>()
 /** A service for each error that all its dependencies raise. */
 const broken = new Map<Error, App>()
@@ -100,29 +100,29 @@ const withHeaders = (request: InjectOptions, headers: InjectOptions['headers']):
   headers: { ...request.headers, ...headers },
 })
 
-/** How a client proves who it is, by the code of the 401. */
+/** The WWW-Authenticate header for each code of a 401. */
 const CHALLENGES = new Map([
   ['UNAUTHORIZED', 'Basic realm="payments", charset="UTF-8"'],
   ['OPERATOR_UNAUTHORIZED', 'Bearer realm="payments"'],
 ])
 
-/** An error of the catalogue, with the headers that go with it. */
+/** Expects an error of the catalogue, with its headers. */
 function expectError(
   { statusCode, headers, body, raw }: LightMyRequestResponse,
   { status, code, message }: { readonly status: number; readonly code: string; readonly message: string },
 ): void {
   expect([statusCode, body]).toEqual([status, `${JSON.stringify({ code, message })}\n`])
   const { headers: sent, url = '', method } = raw.req
-  // The root of the host of the vault has a page too, which browsers open.
+  // The root of the vault's host also has a page for browsers.
   const isOfCheckout = /^\/(vault|payments)\b/.test(url) || (sent.host === VAULT_HOST && method !== 'GET')
   const isTemporary = status === 429 || status === 503 || message === errors.conflict().message
   expect(headers).toEqual(
     (isTemporary ? temporaryHeaders : refusalHeaders)(code, {
       ...(isOfCheckout ? CHECKOUT_CORS : {}),
       ...(status === 401 ? { 'www-authenticate': CHALLENGES.get(code) } : {}),
-      // A browser sees a page there.
+      // A browser gets a page there.
       ...(status === 404 && method === 'GET' && /^\/(\?|$)/.test(url) ? { vary: 'accept' } : {}),
-      // The rest of a long body is not read.
+      // The connection closes, because the rest of a long body is not read.
       ...(status === 413 ? { connection: 'close' } : {}),
     }),
   )
@@ -133,14 +133,14 @@ function expectFields({ statusCode, headers, json }: LightMyRequestResponse, fie
   expect(headers['x-status-code']).toBe('REQUEST_INVALID')
 }
 
-/** An error that an endpoint answers, and the check of its answer. */
+/** An error of an endpoint, and the check of its answer. */
 interface ErrorCase {
   readonly status: number
   readonly title: string
   readonly check: (endpoint: Endpoint) => Promise<void>
 }
 
-/** A case that raises an error of the catalogue. */
+/** Returns a case that raises an error of the catalogue. */
 function caseOf(error: ErrorFactory, raise: (endpoint: Endpoint) => Promise<LightMyRequestResponse>): ErrorCase {
   const { status, code } = error
   return { status, title: `answers ${code}`, check: async (endpoint) => expectError(await raise(endpoint), error) }
@@ -148,18 +148,18 @@ function caseOf(error: ErrorFactory, raise: (endpoint: Endpoint) => Promise<Ligh
 
 const send = (request: InjectOptions) => world.payments.app.inject(request)
 
-/** Sends a request that names no object. */
+/** Sends a request with an unknown id. */
 const sendUnknown = async (endpoint: Endpoint) =>
   send({ ...(await requestOf(endpoint, world)), url: endpoint.unknown?.(world) ?? '' })
 
-/** Sends a good request to a service whose dependencies fail. */
+/** Sends a valid request to a service whose dependencies fail. */
 async function raiseBy(error: Error, endpoint: Endpoint): Promise<LightMyRequestResponse> {
   const app = broken.get(error)
   if (!app) throw new Error('no service has this fault')
   return app.inject(await requestOf(endpoint, world))
 }
 
-/** Exceeds the limit of an endpoint: sends one request too many times from one address that no other endpoint uses. */
+/** Exceeds the limit of an endpoint from an address that no other endpoint uses. */
 async function exceedLimit(
   endpoint: Endpoint,
   headers: InjectOptions['headers'] = {},
@@ -204,7 +204,7 @@ const wrongFields: ErrorCase = {
   },
 }
 
-/** The errors of an endpoint that needs a key. A caller who names an object may have no access to it. */
+/** Returns the errors of an endpoint that needs a key. The caller may have no access to the object. */
 function keyedCases({ name, unknown, forbidden, bad }: Endpoint): readonly ErrorCase[] {
   const isWrite = !name.startsWith('GET')
   return [
@@ -218,7 +218,7 @@ function keyedCases({ name, unknown, forbidden, bad }: Endpoint): readonly Error
   ]
 }
 
-/** The errors of an endpoint of the checkout, whose bodies are objects. */
+/** Returns the errors of a checkout endpoint, whose bodies are objects. */
 function checkoutCases({ name, unknown }: Endpoint): readonly ErrorCase[] {
   return [
     {
@@ -239,7 +239,7 @@ function checkoutCases({ name, unknown }: Endpoint): readonly ErrorCase[] {
   ]
 }
 
-/** Sends a good request to a service whose plugins fail: an endpoint may call no dependency. */
+/** Sends a valid request to a service whose plugins fail, because some endpoints call no dependency. */
 async function raiseBefore(error: Error, endpoint: Endpoint): Promise<LightMyRequestResponse> {
   const app = faulty.get(error)
   if (!app) throw new Error('no service has this fault')
@@ -267,7 +267,7 @@ const withoutKey: ErrorCase = {
   },
 }
 
-/** The errors of an endpoint of operators. */
+/** Returns the errors of an operators' endpoint. */
 const operatorCases = ({ name, action, bad, unknown, changed }: OperatorEndpoint): readonly ErrorCase[] => [
   caseOf(errors.operatorUnauthorized, async (endpoint) => send(withHeaders(await requestOf(endpoint, world), NO_KEY))),
   caseOf(errors.endpointNotFound, async (endpoint) => {
@@ -324,7 +324,7 @@ describe.each(tables)('the errors of $endpoint.name', ({ endpoint, cases }) => {
   it.each(cases)('$status: the service $title', ({ check }) => check(endpoint))
 })
 
-/** Sends a request that an open endpoint refuses, to the service that refuses it. */
+/** Sends a refused request of an open endpoint to the service that refuses it. */
 async function sendRefused({ name, request }: OpenEndpoint, { changes = {}, by }: OpenRefusal) {
   const changed = typeof changes === 'function' ? await changes(world) : changes
   const apps = { limited: guarded, locked: broken.get(FAULTS.lockTimeout), strict }
@@ -394,10 +394,10 @@ async function readDocument() {
   )
 }
 
-/** The document as clients read it. Building it takes longer than a test. */
+/** The API document as clients read it. It is built once, because this takes longer than a test. */
 const operations = await readDocument()
 
-/** The requests that the server refuses before it looks for a route are in the tests below. */
+/** Statuses that the server answers before it looks for a route. The tests below cover them. */
 const EARLY = [414, 431]
 
 it('has a case for every error status that an operation documents, and no other', async () => {
@@ -440,7 +440,7 @@ it('431: refuses long headers at every operation as documented', async () => {
   }
 })
 
-/** The errors that are raised at each endpoint, and the factories of errors about fields. */
+/** Errors that are raised at each endpoint, and factories of errors about fields. */
 const RAISED_ABOVE = [
   'conflict',
   'forbidden',
@@ -474,7 +474,7 @@ it.each(declared as [string, Partial<ErrorFactory>][])(
   '%s stands in the reference',
   (_name, { status, code, message }) => {
     const rows = reference.split('\n').filter((line) => line.startsWith(`| ${status} | \`${code}\` |`))
-    // The texts of REQUEST_INVALID and of GET /ready name values. The reference says how they are made.
+    // The texts of REQUEST_INVALID and GET /ready contain values. The reference describes their form.
     expect(rows.filter((row) => code === 'REQUEST_INVALID' || row.includes(message ?? ''))).toHaveLength(1)
   },
 )

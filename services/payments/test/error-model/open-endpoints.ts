@@ -11,20 +11,20 @@ export const POS_HOST = 'pay.example'
 /** The host whose root is the vault. */
 export const VAULT_HOST = 'vault.example'
 
-/** An endpoint that asks nobody who calls: a page for browsers, or a document for tools. */
+/** An endpoint without authentication: a page for browsers, or a document for tools. */
 export interface OpenEndpoint {
-  /** As the document has it: `GET /pos`. */
+  /** The name as in the API document, such as `GET /pos`. */
   readonly name: string
-  /** A request that gets past all checks in front of the endpoint. */
+  /** A request that passes all checks before the endpoint. */
   readonly request: InjectOptions
-  /** The answer when something fails: the error as JSON, or a page with this text. */
+  /** The answer after a failure: the error as JSON, or a page with this text. */
   readonly onFault: PageAnswer | 'json'
   readonly refusals: readonly OpenRefusal[]
 }
 
 /** An answer that is a page. */
 export interface PageAnswer {
-  /** All that its reader sees. */
+  /** The complete visible text. */
   readonly page: string
 }
 
@@ -32,18 +32,15 @@ export interface PageAnswer {
 export interface OpenRefusal {
   readonly status: number
   readonly title: string
-  /** The whole answer: an error of the catalogue, wrong fields, or a page. */
+  /** The complete answer: an error of the catalogue, wrong fields, or a page. */
   readonly answer: PageAnswer | ErrorFactory | readonly Wrong[]
-  /** The parts of the request that replace those of a good request. */
+  /** The parts that differ from a valid request. */
   readonly changes?: InjectOptions | ((world: World) => Promise<InjectOptions>)
-  /**
-   * The service that refuses the request: a service with limits, a service whose database is locked, or a service that requires
-   * TLS.
-   */
+  /** The service that refuses the request: one with limits, one with a locked database, or one that requires TLS. */
   readonly by?: 'limited' | 'locked' | 'strict'
 }
 
-/** The page of an error that a customer cannot mend. */
+/** The page of an error that a customer cannot resolve. */
 export const TROUBLE: PageAnswer = {
   page: 'Something went wrong Please wait a moment and reload this page. You will not be charged twice.',
 }
@@ -59,7 +56,7 @@ const NO_INVITATION: PageAnswer = {
 const NO_STATE: PageAnswer = {
   page: 'This payment is not known here Its link is incomplete or too old. Go back to the shop and begin again.',
 }
-/** The answer to a link or a receipt that came without TLS. */
+/** The answer to a link or a receipt without TLS. */
 const INSECURE: PageAnswer = {
   page: 'This payment link does not work The page was opened without a secure connection (https). Nothing was charged. Please ask the shop for a new link.',
 }
@@ -112,7 +109,7 @@ const expired: OpenRefusal = {
 }
 const unknownState: OpenRefusal = { status: 400, title: 'a state that is not ours', answer: NO_STATE }
 
-/** Invites a user to a new merchant, and lets the invitation expire. @returns its token */
+/** Invites a user to a new merchant, and expires the invitation. @returns its token */
 async function createExpiredInvitation({ make, payments, owner }: World): Promise<string> {
   const { id } = await createTestMerchant(payments, owner)
   await make('POST', `/merchants/${id}/users`, { email: 'late@example.com' })
@@ -127,7 +124,7 @@ async function createExpiredInvitation({ make, payments, owner }: World): Promis
 const toPost = (url: string, payload: string): InjectOptions => ({ method: 'POST', url, headers: FORM, payload })
 const card = { method: 'POST', url: '/', payload: { type: 'pcsc', value: '111' } } as const
 
-/** Every endpoint with the tags Pages and Service, and those at the root of other hosts. */
+/** All endpoints with the tags Pages and Service, and those at the root of other hosts. */
 export const openEndpoints: readonly OpenEndpoint[] = [
   ...['/health', '/ready', '/openapi.json', '/docs'].map((url): OpenEndpoint => {
     return { name: `GET ${url}`, request: { url }, onFault: 'json', refusals: [] }

@@ -6,7 +6,7 @@ import { createTestApp } from '../payments-app.ts'
 import { type Answer, callAs, type RuleCase } from './rule-cases.ts'
 import { buildBroken, changedBatch, NO_ID, type World } from './world.ts'
 
-/** Asks for a refund of EUR 0.02 as an operator with the role support, where one refund and a day may have this much. */
+/** Requests a refund of EUR 0.02 as support, with this limit for one refund and for a day. */
 async function refundAsSupport(
   world: World,
   limit: ReadonlyMap<string, number>,
@@ -23,7 +23,7 @@ async function refundAsSupport(
   return answer
 }
 
-/** Makes a payment that is captured, and refunded by its merchant until the trail has 100 entries. Returns its id. */
+/** Creates a captured payment, and refunds it until its trail has 100 entries. Returns its id. */
 async function payWithLongTrail(world: World): Promise<string> {
   const transaction = await customerPayment(world.payments, world.merchant.id)
   const send = (below: string, amount: number) =>
@@ -37,19 +37,19 @@ async function payWithLongTrail(world: World): Promise<string> {
   return transaction
 }
 
-/** Asks for a change as an admin. */
+/** Sends a change as an admin. */
 function changeAsAdmin(world: World, url: string, payload: object): Promise<Answer> {
   const headers = { 'idempotency-key': `${url} ${JSON.stringify(payload)}`.replaceAll(' ', '-') }
   return callAs(world, operatorHeaders('admin'), { method: 'POST', url: `/operator${url}`, headers, payload })
 }
 
-/** Resolves an attempt at an acquirer that is not set up. */
+/** Resolves an attempt at an unknown acquirer. */
 async function resolveAttemptOf(world: World, state: 'unknown' | 'declined'): Promise<Answer> {
   const id = await insertAttempt(world.payments, { merchantId: world.merchant.id, state, acquirer: 'nobody' })
   return changeAsAdmin(world, `/attempts/${id}/outcome`, { outcome: 'approved' })
 }
 
-/** Adds a delivery whose webhook and event are gone. Returns its id. */
+/** Adds a delivery without its webhook and event. Returns its id. */
 async function insertStrayDelivery({ payments, merchant }: World): Promise<string> {
   const { rows } = await sql<{ id: string }>`
     INSERT INTO ${sql.id(payments.deps.names.jobSchema, 'job')} (name, data)
@@ -59,7 +59,7 @@ async function insertStrayDelivery({ payments, merchant }: World): Promise<strin
   return rows[0]?.id ?? ''
 }
 
-/** The ways to each error of operators, by its name in `operator-errors.ts`. */
+/** The cases of each error of operators, by its name in `operator-errors.ts`. */
 export const operatorRuleCases: Readonly<Record<string, readonly RuleCase[]>> = {
   payoutClosed: [
     {

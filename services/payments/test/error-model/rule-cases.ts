@@ -11,19 +11,19 @@ import { operatorHeaders } from '../operators.ts'
 import { createTestApp, createTestMerchant, merchantBody } from '../payments-app.ts'
 import { buildBroken, buildRequiringTls, NO_ID, type World } from './world.ts'
 
-/** The parts of an answer that a client reads. */
+/** The status, body and headers of an answer. */
 export interface Answer {
   readonly status: number
   readonly body: unknown
   readonly headers: Readonly<Record<string, unknown>>
 }
 
-/** One way to an error of a rule. */
+/** A case that raises a rule's error. */
 export interface RuleCase {
   readonly status: number
-  /** The whole body. */
+  /** The complete body. */
   readonly body: unknown
-  /** The text of `X-Status-Code`; by default the code of the body, or REQUEST_INVALID where the body names fields. */
+  /** The value of `X-Status-Code`, by default the code of the body, or REQUEST_INVALID if the body lists fields. */
   readonly code?: string
   readonly raise: (world: World) => Promise<Answer>
 }
@@ -33,7 +33,7 @@ async function call(world: World, method: 'GET' | 'POST' | 'PUT' | 'DELETE', url
   return callAs(world, world.owner.headers, { method, url, ...(payload === undefined ? {} : { payload }) })
 }
 
-/** Sends a request with the credentials of somebody. */
+/** Sends a request with these credentials. */
 export async function callAs(
   { payments }: Pick<World, 'payments'>,
   headers: InjectOptions['headers'],
@@ -47,27 +47,27 @@ export async function callAs(
 const pay = ({ payments }: World, order: object, headers: Readonly<Record<string, string>> = {}) =>
   browse(payments).send('/payments', order, headers)
 
-/** A case of the checkout, whose body is one object. */
+/** A checkout case, whose body is one object. */
 function checkout(code: string, message: string, raise: RuleCase['raise'], fields: object = {}): RuleCase {
   return { status: 400, body: { code, message, ...fields }, raise }
 }
 
-/** A case whose body names one field. */
+/** A case whose body has one field. */
 function field(name: string, code: string, message: string, raise: RuleCase['raise']): RuleCase {
   return { status: 400, body: [{ field: name, message, code }], raise }
 }
 
-/** A transaction of EUR 3.00 below the world's merchant. */
+/** A transaction of EUR 3.00 of the world's merchant. */
 const payment = ({ payments, merchant }: World) => customerPayment(payments, merchant.id)
 
-/** A live merchant. No case calls its acquirer. */
+/** Creates a live merchant. No case calls its acquirer. */
 async function liveMerchant({ payments, owner }: World) {
   const merchant = await createTestMerchant(payments, owner, { currency: 'EUR' })
   await settle(payments.database.db, merchant.id, { acquirer: 'north' })
   return merchant
 }
 
-/** An order of a live merchant with fresh tokens. */
+/** Creates an order of a live merchant with new tokens. */
 async function liveOrder(world: World, changes: object = {}) {
   const { key } = await liveMerchant(world)
   return createOrder(browse(world.payments), { key, number: '4242424242424242', test: undefined, ...changes })
@@ -77,7 +77,7 @@ async function setTrail({ payments }: World, id: string, length: number): Promis
   await payments.database.db.updateTable('transactions').set({ trail_length: length }).where('id', '=', id).execute()
 }
 
-/** Closes a dispute by one outcome and then by the other. @returns the answer to the second */
+/** Closes a dispute with one outcome and then the other. @returns the answer to the second request */
 async function closeTwice(world: World, [first, second]: readonly [string, string]): ReturnType<typeof call> {
   const transaction = await payment(world)
   await call(world, 'POST', `/transactions/${transaction}/captures`, { amount: 300 })
@@ -88,7 +88,7 @@ async function closeTwice(world: World, [first, second]: readonly [string, strin
 }
 
 const merchantUrl = ({ merchant }: World) => `/merchants/${merchant.id}`
-/** An order that pays by card, as a shop sends it. */
+/** A card order as a shop sends it. */
 const Order = z.looseObject({ card: z.looseObject({ number: z.looseObject({}) }) })
 const NO_SOURCE = 'must be of a successful payment of this merchant'
 const INSECURE = {
@@ -99,7 +99,7 @@ const INSECURE = {
   merchant: true,
 }
 
-/** The ways to each error of a rule, by its name in `errors.ts`. */
+/** The cases of each rule's error, by its name in `errors.ts`. */
 export const ruleCases: Readonly<Record<string, readonly RuleCase[]>> = {
   balanceBeyondLimit: [
     field('balance', 'LIMIT_EXCEEDED', 'would be beyond 9223372036854775807', async (world) => {
@@ -490,7 +490,7 @@ export const ruleCases: Readonly<Record<string, readonly RuleCase[]>> = {
   ],
 }
 
-/** The body that the error handler writes for an error that no request of a test can raise. */
+/** Returns the error handler's answer for an error that no test request can raise. */
 function written(error: ReturnType<typeof errors.notFound> | undefined): Answer {
   if (error === undefined) throw new Error('the vocabulary has no such error')
   return { status: error.status, body: errorVocabulary.envelope(error, undefined), headers: error.headers }

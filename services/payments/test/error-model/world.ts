@@ -15,18 +15,18 @@ import {
   type TestPayments,
 } from '../payments-app.ts'
 
-/** The answer of the service for a new object. */
+/** The service's answer for a new object. */
 const Made = z.object({ id: z.string() })
 
-/** An id that no object has. */
+/** An unknown id. */
 export const NO_ID = '0'.repeat(24)
 
-/** One service, and the objects that requests of all endpoints name. */
+/** A service, and the objects that requests to all endpoints use. */
 export interface World {
   readonly payments: TestPayments
   /** A member of the merchant. */
   readonly owner: TestApp
-  /** An app that is no member. */
+  /** An app that is not a member. */
   readonly stranger: TestApp
   /** The headers of a user's request. */
   readonly user: { readonly authorization: string }
@@ -34,13 +34,13 @@ export interface World {
   readonly ids: Readonly<
     Record<'transaction' | 'line' | 'dispute' | 'fraud' | 'payout' | 'card' | 'webhook' | 'key' | 'app', string>
   >
-  /** A whole order of the merchant, with fresh tokens. */
+  /** Returns a complete order of the merchant with new tokens. */
   order(changes?: object): Promise<object>
-  /** Sends a request as the owner. @throws Error when the service refuses it */
+  /** Sends a request as the owner. @throws Error if the service refuses it */
   make(method: 'GET' | 'POST', url: string, payload?: object): Promise<Record<string, unknown>>
 }
 
-/** Starts the service with one app and one test merchant in EUR, for requests that raise errors. */
+/** Starts the service with an app and a test merchant in EUR, for requests that raise errors. */
 export async function openWorld(options: TestOptions = {}): Promise<World> {
   const payments = await startPayments({ verifyUser: async () => 'user@example.com', ...options })
   const owner = await createTestApp(payments)
@@ -87,7 +87,7 @@ export async function openWorld(options: TestOptions = {}): Promise<World> {
   }
 }
 
-/** The path of the files of a batch that was changed. */
+/** Creates a changed batch, and returns the path of its files. */
 export async function changedBatch({ payments }: World): Promise<string> {
   const id = randomBytes(12).toString('hex')
   await sql`
@@ -109,7 +109,7 @@ export function buildRequiringTls(world: World) {
   return buildBroken(world, { config: { ...config, checkout: { ...config.checkout, requireTls: true } } })
 }
 
-/** Dependencies that fail with an error on every call. */
+/** Returns dependencies that fail on every call. */
 export function failingDeps({ payments }: World, error: Error): Partial<PaymentsDeps> {
   const fail = () => Promise.reject(error)
   const pool = { one: fail, first: fail, all: fail }
@@ -121,7 +121,7 @@ export function failingDeps({ payments }: World, error: Error): Partial<Payments
     pools: { read: pool, write: pool, lagging: pool },
     operatorPools: { read: pool, write: pool, lagging: pool },
     operations: { run: fail, runForOperator: fail },
-    // Changes of operators open a transaction first.
+    // Operator changes first open a database transaction.
     operatorDb: Object.assign(Object.create(null), {
       transaction: () => ({ execute: fail }),
       getExecutor: () => ({ ...payments.deps.operatorDb.getExecutor(), transformQuery: raise }),
@@ -130,7 +130,7 @@ export function failingDeps({ payments }: World, error: Error): Partial<Payments
   }
 }
 
-/** A plugin in front of all handlers that fails with an error on every request. */
+/** Returns a plugin before all handlers that fails on every request. */
 export function faultyDeps(error: Error): Pick<PaymentsDeps, 'tracing'> {
   return {
     tracing: {
@@ -141,5 +141,4 @@ export function faultyDeps(error: Error): Pick<PaymentsDeps, 'tracing'> {
   }
 }
 
-/** A key that no app has. */
 export const unknownKey = () => basic(randomUUID())
