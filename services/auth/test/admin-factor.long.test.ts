@@ -24,7 +24,7 @@ describe.each(['compatible', 'strict'])('an admin with a second factor, AUTH_PRO
   let aal1: SignedIn['headers']
   beforeAll(async () => {
     const settings = { AUTH_PROFILE: profile, AUTH_RATE_LIMIT_HEADER: 'X-Real-Ip', AUTH_CUSTOM_OAUTH_ENABLED: 'true' }
-    // Authentication methods are dated by the clock of the database.
+    // The times of authentication methods are from the clock of the database.
     test = await openMailApp(settings, { replace: () => ({ now: () => new Date() }) })
   })
   afterAll(() => test.close())

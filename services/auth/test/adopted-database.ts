@@ -9,9 +9,8 @@ import { giveToOwner, loadDump, ownerUrl, runSql } from './adoption/restored-dat
 const SCHEMA = 'auth'
 
 /**
- * Makes a database that supabase/auth 2.196 has made, without rows, and that `auth adopt` has adopted. The service connects as
- * the owner of the tables, and the database keeps the objects of applications: a table that a trigger of `users` fills, policies
- * and a view.
+ * Creates a database of supabase/auth 2.196 without rows, which `auth adopt` has adopted. The service connects as the owner of
+ * the tables. The application objects stay: a table that a trigger of `users` fills, policies and a view.
  */
 export async function createAdoptedDatabase(load: (url: string) => AuthConfig = loadLeast): Promise<TemporaryDatabase> {
   const { database, compatibility } = load('postgres://nowhere')
@@ -32,7 +31,7 @@ export async function createAdoptedDatabase(load: (url: string) => AuthConfig = 
   return { ...copy, url: ownerUrl(copy.url), entryUrl: ownerUrl(copy.entryUrl) }
 }
 
-/** Deletes the rows of every table but that of the migrations. */
+/** Deletes the rows of all tables except the table of migrations. */
 const EMPTY = `DO $$ BEGIN
   EXECUTE (SELECT 'TRUNCATE ' || string_agg(format('%I.%I', schemaname, tablename), ', ') FROM pg_tables
     WHERE schemaname IN ('auth', 'public') AND tablename <> 'schema_migrations');

@@ -4,8 +4,8 @@ import { type AnybodyStub, beginLinking, comeBackAs, startAnybodyProvider } from
 import { OPERATOR } from './forged-token.ts'
 import { type MailApp, openMailApp } from './mail-app.ts'
 
-// An attack: an anonymous stranger asks for the address of somebody else, and becomes permanent before its owner confirms. The
-// confirmation of a permanent user takes nothing over.
+// An attack: an anonymous stranger requests the address of another person, and becomes permanent before the owner confirms it.
+// Then the confirmation must not take over the account.
 const PASSWORD = 'the password of a stranger'
 const EXPIRED = [403, errorBody(403, 'otp_expired', 'Token has expired or is invalid')]
 let service: MailApp

@@ -3,8 +3,8 @@ import { expect } from 'vitest'
 import type { AuthTables } from '../src/database.ts'
 
 /**
- * The answer of a request that waits for a transaction that has already begun.
- * @param happen what the transaction has done by then
+ * Returns the answer of a request that must wait for a running transaction.
+ * @param happen the statements of the transaction before the request
  */
 export async function answerBehind<Answer>(
   db: Kysely<AuthTables>,
@@ -13,7 +13,7 @@ export async function answerBehind<Answer>(
 ): Promise<Answer> {
   const { answer } = await db.transaction().execute(async (trx) => {
     await happen(trx)
-    // The request starts here, not when its answer is awaited.
+    // Start the request here. It would otherwise start only when its answer is awaited.
     const asked = Promise.resolve(ask())
     await expect.poll(() => isAwaited(trx)).toBe(true)
     return { answer: asked }
@@ -21,7 +21,7 @@ export async function answerBehind<Answer>(
   return answer
 }
 
-/** Whether a statement waits for a row. What waits for all transactions, such as a concurrent build of an index, is another. */
+/** Whether a statement waits for a row. Excludes waits for whole transactions, as in a concurrent index build. */
 async function isAwaited(trx: Transaction<AuthTables>): Promise<boolean> {
   const { rows } = await sql`
     SELECT FROM pg_locks

@@ -14,7 +14,7 @@ import { openMailApp } from './mail-app.ts'
 import { createSignedIn } from './signed-in.ts'
 import { createSignedUp } from './signed-up.ts'
 
-// Users of different audiences are hidden from each other, but an address has one user in all audiences.
+// Users of different audiences cannot see each other, but an address belongs to one user in all audiences.
 const service = await openMailApp({
   AUTH_JWT_ALLOWED_AUDIENCES: 'mobile',
   AUTH_EXTERNAL_PHONE_ENABLED: 'true',

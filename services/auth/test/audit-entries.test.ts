@@ -4,7 +4,7 @@ import { otherCommands } from '../src/commands/other-commands.ts'
 import { AUDITED_CHANGES, AUDITED_COMMANDS } from './audited-operators.ts'
 import { AUDITED_ROUTES } from './audited-routes.ts'
 
-// What has an entry is in the tables of audited-acts.long.test.ts, which compares each entry with the rows of a request.
+// The tables of audited-acts.long.test.ts list what has an entry. That test compares the entries of each request.
 
 const READ = 'changes nothing'
 const SCHEMA = 'changes tables and functions. The table of migrations has what was applied, and when'
@@ -21,7 +21,7 @@ const WRITING_READS = [
   'GET /verify',
 ]
 
-/** Why a route that writes has no entry. */
+/** The reason why a writing route has no entry. */
 const ROUTES_WITHOUT: Readonly<Record<string, string>> = {
   'GET /authorize': FLOW,
   'GET /user/identities/authorize': FLOW,
@@ -29,7 +29,7 @@ const ROUTES_WITHOUT: Readonly<Record<string, string>> = {
   'POST /passkeys/registration/options': CHALLENGE,
 }
 
-/** Why a command has no entry. */
+/** The reason why a command has no entry. */
 const COMMANDS_WITHOUT: Readonly<Record<string, string>> = {
   adopt: 'adopts a database. The record of the adoption has each step, and when',
   doctor: READ,

@@ -32,7 +32,7 @@ beforeAll(async () => {
 afterAll(() => service.close())
 beforeEach(() => service.deps.db.deleteFrom('audit_log_entries').execute())
 
-/** The entries of some actions: action, actor and traits, oldest first. */
+/** The entries of some actions with action, actor and traits, oldest first. */
 async function entriesOf(...actions: readonly string[]): Promise<readonly unknown[]> {
   await service.idle()
   const query = service.deps.db.selectFrom('audit_log_entries').select('payload').where('action', 'in', actions)

@@ -11,21 +11,21 @@ import { createSignedIn, type SignedIn } from './signed-in.ts'
 
 type Headers = SignedIn['headers']
 
-/** The services of the requests that write audit entries. */
+/** The services for requests that write audit entries. */
 export interface AuditWorld {
   readonly service: CustomApp
-  /** On the same database, with hooks that end all sessions of a user. */
+  /** A service on the same database, with hooks that end all sessions of a user. */
   readonly hooked: MailApp
   readonly operator: SignedInOperator
   close(): Promise<void>
 }
 
-/** The provider with a redirect URI of its own, the one that shares `/callback`, and the one with id_tokens. */
+/** Providers with their own redirect URI, with the shared `/callback`, and with id_tokens. */
 export const CUSTOM = { own: 'custom:own', shared: 'custom:shared', idToken: 'custom:idp' } as const
 
 const SETTINGS = {
   ...OPERATOR_SETTINGS,
-  // No request carries the header, so the limits by address count none of them.
+  // No request has this header, so the address limits count none.
   AUTH_RATE_LIMIT_HEADER: 'X-Real-Ip',
   AUTH_RATE_LIMIT_EMAIL_SENT: 'off',
   AUTH_SMTP_MAX_FREQUENCY: '1ms',
@@ -40,7 +40,7 @@ const SETTINGS = {
   AUTH_OPERATOR_SIGN_IN_AS: 'true',
 }
 
-/** Opens both services, with an operator who is an admin, and three custom providers. */
+/** Opens both services, with an operator of the role admin, and three custom providers. */
 export async function openAuditWorld(): Promise<AuditWorld> {
   const hooks: HookStub = await startHookStub()
   const service = await openCustomApp(SETTINGS)
@@ -67,15 +67,13 @@ export async function openAuditWorld(): Promise<AuditWorld> {
 
 let count = 0
 
-/** An address that nobody has. */
+/** An address without a user. */
 export function newEmail(): string {
   count += 1
   return `traced-${count}@example.com`
 }
 
-/**
- * A user who signs in at a custom provider: new, or with the email of a user. @returns the query with which the browser returns
- */
+/** Begins a sign-in at a custom provider, for a new or a known email. @returns the query of the browser's return */
 export async function beginAt(
   { service }: AuditWorld,
   provider: string,
@@ -87,14 +85,14 @@ export async function beginAt(
   return String(new URLSearchParams({ state, code: CODE }))
 }
 
-/** Invites somebody. @returns their address, and the token of the link */
+/** Invites a new address. @returns the address, and the token of the link */
 export async function invite({ service }: AuditWorld): Promise<{ readonly email: string; readonly token: string }> {
   const email = newEmail()
   await service.post('/invite', { email }, OPERATOR)
   return { email, token: (await service.readMail(email)).token }
 }
 
-/** Asks for a message to an address by a path. @returns the query of its link, and the body that shows its code */
+/** Requests a message by a path. @returns the query of its link, and the body with its code */
 export async function askMessage({ service }: AuditWorld, path: string, payload: { readonly email: string }) {
   await service.post(path, payload)
   const { link, code } = await service.readMail(payload.email)
@@ -102,7 +100,7 @@ export async function askMessage({ service }: AuditWorld, path: string, payload:
   return { url: `${link.pathname}${link.search}`, body: { type, email: payload.email, token: code } }
 }
 
-/** A user who changes their email. @returns what `askMessage` returns, of the new address */
+/** Requests a change of email. @returns the result of `askMessage` for the new address */
 export async function askEmailChange({ service }: AuditWorld) {
   const { headers, email } = await createSignedIn(service)
   const wanted = newEmail()
@@ -112,7 +110,7 @@ export async function askEmailChange({ service }: AuditWorld) {
   return { url: `${link.pathname}${link.search}`, body: { type: 'email_change', email: wanted, token: code } }
 }
 
-/** A user with an authenticator app in a session of aal2, and with recovery codes. */
+/** A user with an authenticator app, recovery codes, and a session of aal2. */
 export async function createWithCodes({ service }: AuditWorld) {
   const signedIn = await createSignedIn(service)
   const { headers, app } = await addApp(service, signedIn.headers)
@@ -120,7 +118,7 @@ export async function createWithCodes({ service }: AuditWorld) {
   return { ...signedIn, headers, app, lowHeaders: signedIn.headers, codesId: String(id), code: String(codes[0]) }
 }
 
-/** The request that ends the registration of a passkey. */
+/** The request that finishes the registration of a passkey. */
 export async function askRegistration({ service }: AuditWorld, headers: Headers) {
   const key = createAuthenticator()
   const { challenge_id, options } = (await service.post(paths.start, {}, headers)).json()
@@ -128,7 +126,6 @@ export async function askRegistration({ service }: AuditWorld, headers: Headers)
   return { key, request: { method: 'POST', url: paths.finish, headers, payload } } as const
 }
 
-/** A user with a passkey. */
 export async function createWithPasskey(world: AuditWorld) {
   const signedIn = await createSignedIn(world.service)
   const { key, request } = await askRegistration(world, signedIn.headers)

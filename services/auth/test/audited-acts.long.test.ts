@@ -14,7 +14,7 @@ beforeAll(async () => {
 })
 afterAll(() => world.close())
 
-/** Acts, once everything that was begun before has ended. @returns the entries of the act, in the order of the alphabet */
+/** Waits for all earlier work and then runs `act`. @returns its audit entries in alphabetical order */
 async function entriesOf(act: () => Promise<unknown>): Promise<readonly string[]> {
   const { service } = world
   await service.idle()
@@ -25,7 +25,7 @@ async function entriesOf(act: () => Promise<unknown>): Promise<readonly string[]
   return rows.map(({ action }) => action).sort()
 }
 
-/** Whether the URL of a request is that of a route, as `/users/{userId}`. */
+/** Whether a URL belongs to a route, such as `/users/{userId}`. */
 function isOf(route: string, { method = 'GET', url }: { method?: string; url?: unknown }): boolean {
   const pattern = route.replaceAll(/[.?]/g, '\\$&').replaceAll(/\{\w+\}/g, '[^/?]+')
   return new RegExp(`^${pattern}(\\?.*)?$`).test(`${method} ${url}`)
@@ -62,7 +62,7 @@ describe('a change of an operator', () => {
   })
 })
 
-/** Runs a command as its words say, with the line of a user as its input. */
+/** Runs a command. Commands of `users` get the line of a user as their input. */
 async function runCommand(words: readonly string[]): Promise<unknown> {
   const { service } = world
   if (words[0] === 'users') return runUsers(service, words.slice(1), JSON.stringify({ email: newEmail() }))

@@ -9,10 +9,10 @@ import { enrolApp } from './authenticator-app.ts'
 import { createSignedIn } from './signed-in.ts'
 import { createSignedUp } from './signed-up.ts'
 
-/** A change that is made of an object, and its entries beside the one of the operator. */
+/** A change of an object, and its entries in addition to that of the operator. */
 interface AuditedChange {
   readonly entries: readonly AuditAction[]
-  /** Makes the object. @returns the last part of the path, or the words of the command */
+  /** Creates the object. @returns the last part of the path, or the arguments of the command */
   readonly of: (world: AuditWorld) => Promise<string>
 }
 
@@ -23,14 +23,14 @@ const unconfirmed = async ({ service }: AuditWorld): Promise<string> =>
 const key = async ({ service }: AuditWorld): Promise<string> => {
   const kid = randomUUID()
   await addSigningKey(service.deps, { alg: 'EdDSA', kid }, runWorkAlone)
-  // Everybody has read the set of keys since.
+  // Old enough that all clients have read the set of keys since.
   const made = sql<string>`clock_timestamp() - interval '1 hour'`
   await service.deps.db.updateTable('signing_keys').set({ created_at: made }).where('kid', '=', kid).execute()
   return kid
 }
 const since = '--since 2026-01-02T03:04:05Z'
 
-/** The objects of the changes of operators, by the name of the endpoint. */
+/** The objects of operator changes, by the name of the endpoint. */
 export const AUDITED_CHANGES: Readonly<Record<string, AuditedChange>> = {
   'put /operator/users/{userId}/ban': { entries: ['user_modified'], of: async (world) => `${await user(world)}/ban` },
   'delete /operator/users/{userId}/ban': {
@@ -90,7 +90,7 @@ export const AUDITED_CHANGES: Readonly<Record<string, AuditedChange>> = {
   'delete /operator/keys/{kid}': { entries: [], of: key },
 }
 
-/** The commands that write, with an example of each. */
+/** The commands that write, with an example for each. */
 export const AUDITED_COMMANDS: Readonly<Record<string, AuditedChange>> = {
   'keys add': { entries: ['operator.signing-keys.manage'], of: async () => '' },
   'keys promote': { entries: ['operator.signing-keys.manage'], of: async (world) => `${await key(world)} --now` },

@@ -20,12 +20,12 @@ import { OPERATOR } from './forged-token.ts'
 import { paths } from './passkey-app.ts'
 import { createSignedIn, ownIdentityId } from './signed-in.ts'
 
-/** A request, and the entries that it alone writes, in their order. */
+/** A request, and its audit entries in order. */
 export interface AuditedRequest {
   readonly entries: readonly AuditAction[]
-  /** Prepares the request. */
+  /** Prepares and returns the request. */
   readonly ask: (world: AuditWorld) => Promise<InjectOptions>
-  /** The service that takes it. Default: the one without hooks. */
+  /** The service for the request. Default: the service without hooks. */
   readonly by?: 'hooked'
 }
 
@@ -86,7 +86,7 @@ const showIdToken =
 const knownEmail = async ({ service }: AuditWorld) => (await createSignedIn(service)).email
 const knownUser = async ({ service }: AuditWorld) => `/admin/users/${(await createSignedIn(service)).user.id}`
 
-/** The requests with which a browser returns: a new user, a known account, an email of a user, an invited user, and a link. */
+/** Returns from a provider: for a new user, a known account, a known email, an invited user, and a link. */
 function returning(provider: string, send: (query: string) => InjectOptions): readonly AuditedRequest[] {
   return [
     writes(['user_signedup'], async (world) => send(await beginAt(world, provider))),
@@ -100,7 +100,7 @@ function returning(provider: string, send: (query: string) => InjectOptions): re
   ]
 }
 
-/** The requests that use the links or the codes of messages. */
+/** Requests with the links or codes of messages. */
 function confirming(toRequest: (asked: Awaited<ReturnType<typeof askMessage>>) => InjectOptions) {
   return [
     writes(['login'], async (world) => toRequest(await askMessage(world, '/otp', { email: await knownEmail(world) }))),
@@ -113,7 +113,7 @@ function confirming(toRequest: (asked: Awaited<ReturnType<typeof askMessage>>) =
 
 const PASSWORD = { password: 'correct horse battery' }
 
-/** The requests that write each entry of a route, by route (reference: Audit log). Several requests write different entries. */
+/** The requests for each audit entry of a route (reference: Audit log). Different entries need different requests. */
 export const AUDITED_ROUTES: Readonly<Record<string, readonly AuditedRequest[]>> = {
   'DELETE /admin/custom-providers/{identifier}': [
     writes(['provider_deleted'], async (world) => call('DELETE', await addProvider(world), {}, OPERATOR)),

@@ -19,7 +19,7 @@ import { createAdoptedDatabase } from './adopted-database.ts'
 import { createFakeClock, type FakeClock } from './fake-clock.ts'
 import { runRemembered } from './remembered-hashes.ts'
 
-/** The whole service without a socket. `app.inject` sends it requests. */
+/** The whole service without a socket. Tests send requests by `app.inject`. */
 export interface TestApp {
   readonly app: Server
   readonly deps: AuthDeps
@@ -29,15 +29,15 @@ export interface TestApp {
   close(): Promise<void>
 }
 
-/** The parts of the service that a test changes. */
+/** The parts of the service that a test can change. */
 export interface TestAppOptions {
-  /** Settings by their full name, over those of the tests. */
+  /** Settings by their full name, which override those of the tests. */
   readonly settings?: Readonly<Record<string, string>>
-  /** The meter of the service. Nothing is measured without it. */
+  /** The meter of the service. Without it, nothing is measured. */
   readonly meter?: Meter
-  /** The destination of log lines. Nothing is logged without it. */
+  /** The destination of log lines. Without it, nothing is logged. */
   readonly logger?: AuthDeps['logger']
-  /** Takes the place of some dependencies. */
+  /** Replaces some dependencies. */
   readonly replace?: (deps: AuthDeps) => Partial<AuthDeps>
   /** The database of another service, which closes later. Default: a new one. */
   readonly database?: TemporaryDatabase
@@ -55,10 +55,10 @@ const SETTINGS: Readonly<Record<string, string>> = {
   AUTH_SMTP_ADMIN_EMAIL: 'admin@example.com',
   ...(process.env.TEST_AUTH_PROFILE && { AUTH_PROFILE: process.env.TEST_AUTH_PROFILE }),
 }
-/** Tables of supabase/auth have no prefix, and show their rows to their owner alone. */
+/** Tables of supabase/auth have no prefix, and show their rows only to their owner. */
 const ADOPTED = { AUTH_DB_ROLE: '', AUTH_DB_NAMESPACE: '' }
 
-/** Builds the service as `serve` does, on a clock that stands still. Its job worker does not run. */
+/** Builds the service like `serve`, with a stopped clock and without its job worker. */
 export async function openTestApp({
   settings = {},
   meter = createNoopMeter(),
@@ -94,7 +94,7 @@ export async function openTestApp({
 
 function createDatabase(env: Readonly<Record<string, string>>): Promise<TemporaryDatabase> {
   if (adopted) return createAdoptedDatabase((url) => load(env, url))
-  // The profile decides whether `migrate` makes pgcrypto.
+  // The profile decides whether `migrate` creates pgcrypto.
   const choices = [env.AUTH_DB_SCHEMA, env.AUTH_DB_NAMESPACE, env.AUTH_PROFILE === 'supabase']
   return createTemporaryDatabase({
     template: `auth app ${choices.join(' ')} ${Object.keys(authMigrations).join(' ')}`,
@@ -112,8 +112,8 @@ function load(env: Readonly<Record<string, string>>, url: string) {
 }
 
 /**
- * Fails each request whose route does not document the status of its answer, or one of its headers, and each answer that lacks a
- * header that it must have. Hooks and triggers of others refuse with any status.
+ * Fails a request if its route does not document the status or a header of the response, or if a required header is missing.
+ * Hooks and application triggers may respond with any status.
  */
 async function refuseUndocumented(app: Server): Promise<void> {
   app.addHook('onSend', async ({ method, routeOptions, errorCode }, reply, payload) => {
@@ -130,7 +130,7 @@ async function refuseUndocumented(app: Server): Promise<void> {
   })
 }
 
-/** Headers that clients act on. Each answer that has one documents it. */
+/** Headers that clients use. Responses with such a header must document it. */
 const TOLD = ['www-authenticate', 'retry-after', 'location', 'link', 'x-total-count', 'x-redirect-refused']
 
 function findHeaderProblem(

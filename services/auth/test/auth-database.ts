@@ -12,16 +12,15 @@ import type { AuthTables } from '../src/database.ts'
 import { serviceFunctions } from '../src/migrations.ts'
 import { createAdoptedDatabase } from './adopted-database.ts'
 
-/** A migrated database of a test file's own, opened as the service opens it: under its restricted role. */
+/** A migrated database for one test file. It is opened as the service does, with its restricted role. */
 export interface TestDatabase extends Database<AuthTables> {
   readonly url: string
-  /** Closes the connections and drops the database. */
   drop(): Promise<void>
 }
 
 const ROLE = 'auth_service'
 
-/** @param namespace DB_NAMESPACE */
+/** @param namespace the value of DB_NAMESPACE */
 export async function openTestDatabase(namespace = ''): Promise<TestDatabase> {
   const names = createNames('auth', adopted ? '' : namespace)
   const temporary = await (adopted ? createAdoptedDatabase() : createMigratedDatabase(namespace))

@@ -6,17 +6,16 @@ import { expectBody } from './bodies.ts'
 type Headers = { readonly authorization: string }
 type Service = Pick<TestApp, 'app' | 'clock'>
 
-/** An authenticator app with the secret of one factor. */
 export interface AuthenticatorApp {
   readonly factorId: string
   readonly secret: string
-  /** The code of this moment, or of a number of steps of 30 s later. */
+  /** Returns the current code, or the code a number of 30 s steps later. */
   code(stepsFromNow?: number): string
 }
 
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
 
-/** The six digits of RFC 6238 at a time, written without the library that the service uses. */
+/** Computes the six digits of RFC 6238 without the library of the service. */
 export function totpCode(secret: string, now: Date, stepsFromNow = 0): string {
   const bits = [...secret].map((letter) => ALPHABET.indexOf(letter).toString(2).padStart(5, '0')).join('')
   const key = Buffer.from((bits.match(/.{8}/g) ?? []).map((octet) => Number.parseInt(octet, 2)))
@@ -27,7 +26,7 @@ export function totpCode(secret: string, now: Date, stepsFromNow = 0): string {
   return String(number % 1_000_000).padStart(6, '0')
 }
 
-/** Enrolls a factor of an authenticator app, which is not verified yet. */
+/** Enrols an authenticator app without verifying it. */
 export async function enrolApp({ app, clock }: Service, headers: Headers, name = ''): Promise<AuthenticatorApp> {
   const payload = { factor_type: 'totp', friendly_name: name }
   const { id, totp } = expectBody(200, await app.inject({ method: 'POST', url: '/factors', headers, payload }))
@@ -35,14 +34,13 @@ export async function enrolApp({ app, clock }: Service, headers: Headers, name =
   return { factorId: id, secret, code: (stepsFromNow) => totpCode(secret, clock.now(), stepsFromNow) }
 }
 
-/** Challenges a factor and returns the id of the challenge. */
+/** Creates a challenge and returns its id. */
 export async function challenge({ app }: Pick<TestApp, 'app'>, headers: Headers, factorId: string): Promise<string> {
   const answer = await app.inject({ method: 'POST', url: `/factors/${factorId}/challenge`, headers })
   if (answer.statusCode !== 200) throw new Error(answer.body)
   return answer.json().id
 }
 
-/** Challenges a factor and verifies a code. */
 export async function answerChallenge(
   service: Pick<TestApp, 'app'>,
   headers: Headers,
@@ -52,14 +50,13 @@ export async function answerChallenge(
   return service.app.inject({ method: 'POST', url: `/factors/${factorId}/verify`, headers, payload })
 }
 
-/** A session that was stepped up by a second factor. */
+/** A session that a second factor has stepped up. */
 export interface SteppedUpSession {
   readonly app: AuthenticatorApp
   readonly headers: Headers
   readonly refreshToken: string
 }
 
-/** Adds an authenticator app and steps the session up to aal2. */
 export async function addApp(service: Service, headers: Headers, name = ''): Promise<SteppedUpSession> {
   const app = await enrolApp(service, headers, name)
   const answer = await answerChallenge(service, headers, { factorId: app.factorId, code: app.code() })
@@ -67,7 +64,6 @@ export async function addApp(service: Service, headers: Headers, name = ''): Pro
   return { app, headers: { authorization: `Bearer ${token}` }, refreshToken }
 }
 
-/** The claims of an access token. */
 export function claimsOf(accessToken: string): Record<string, unknown> {
   return JSON.parse(Buffer.from(accessToken.split('.')[1] ?? '', 'base64url').toString())
 }

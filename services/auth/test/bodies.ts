@@ -1,65 +1,63 @@
 import type { LightMyRequestResponse } from 'fastify'
 import { expect } from 'vitest'
 
-/** Whole bodies of answers, for tests: each builder takes the members that differ from its defaults. `undefined` removes one. */
+/** Whole response bodies for tests. Each function takes the differences from its defaults. `undefined` removes a member. */
 type Members = Readonly<Record<string, unknown>>
 
 type Answer = Pick<LightMyRequestResponse, 'statusCode' | 'headers' | 'body'>
 
-/** Any UUID. */
 export const anyId: string = expect.stringMatching(
   /^[0-9a-f]{8}-[0-9a-f]{4}-[47][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/,
 )
-/** Any moment, written as answers write it. */
+/** Any time in the format of responses. */
 export const anyTime: string = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+00:00$/)
-/** Any signed JWT. */
 export const anyJwt: string = expect.stringMatching(/^eyJ[\w-]+\.[\w-]+\.[\w-]+$/)
-/** Any refresh token: 32 characters of base64url. */
+/** Any refresh token: 32 base64url characters. */
 export const anyRefreshToken: string = expect.stringMatching(/^[\w-]{32}$/)
 
-/** Status and whole body of an answer. A body that is no JSON is text: an answer to HEAD has none. */
+/** The status and body of a response. A body that is not JSON is text, and empty for HEAD. */
 export function statusAndBody({ statusCode, headers, body }: Answer): readonly [status: number, body: unknown] {
   const isJson = body !== '' && /json/.test(String(headers['content-type']))
   return [statusCode, isJson ? JSON.parse(body) : body]
 }
 
-/** The body of an error (reference: Error bodies). */
+/** An error body (reference: Error bodies). */
 export function errorBody(status: number, code: string, text: string, details: Members = {}): Members {
   return { code: status, error_code: code, msg: text, ...details }
 }
 
-/** The body of an error of `POST /token`, which names the error of OAuth 2.0 too. */
+/** An error body of `POST /token`, with the OAuth 2.0 error. */
 export function grantErrorBody(error: string, code: string, text: string, status = 400): Members {
   return { ...errorBody(status, code, text), error, error_description: text }
 }
 
-/** 200, or the status and the whole body of a refusal. */
+/** 200, or the status and body of an error. */
 export const outcomeOf = (answer: Answer): unknown => (answer.statusCode === 200 ? 200 : statusAndBody(answer))
 
-/** Status and whole body of each answer that refuses. */
+/** The status and body of each error. */
 export const refusalsIn = (answers: readonly Answer[]): readonly unknown[] =>
   answers.filter(({ statusCode }) => statusCode >= 400).map(statusAndBody)
 
-/** Statuses and whole bodies of answers that came in any order: those of success, then those that refuse. */
+/** The statuses and bodies of unordered responses: successes first, then errors. */
 export const answersByStatus = (answers: readonly Answer[]): readonly unknown[] =>
   answers.toSorted((a, b) => a.statusCode - b.statusCode).map(statusAndBody)
 
-/** The body of an answer, whose status it compares. */
+/** Checks the status and returns the body. */
 export function expectBody(status: number, answer: LightMyRequestResponse) {
   expect(answer.statusCode, answer.body).toBe(status)
   return answer.json()
 }
 
-/** The refusal of a wrong password, with its status. */
+/** The status and error for a wrong password. */
 export const wrongPassword = [400, grantErrorBody('invalid_grant', 'invalid_credentials', 'Invalid login credentials')]
 
-/** The refusal of a refresh token that no session has, or whose session is over, with its status. */
+/** The status and error for an unknown refresh token, or one with an ended session. */
 export const unknownRefreshToken = [
   400,
   grantErrorBody('invalid_grant', 'refresh_token_not_found', 'Invalid Refresh Token: Refresh Token Not Found'),
 ]
 
-/** A user record, by default of somebody without an address. */
+/** A user record, by default without an address. */
 export function userBody(members: Members = {}): Members {
   return {
     id: anyId,
@@ -77,7 +75,7 @@ export function userBody(members: Members = {}): Members {
   }
 }
 
-/** The user record of somebody with one address, which is confirmed. */
+/** The record of a user with one confirmed address. */
 export function confirmedBody(id: unknown, email: unknown, members: Members = {}): Members {
   return userBody({
     id,
@@ -89,13 +87,13 @@ export function confirmedBody(id: unknown, email: unknown, members: Members = {}
   })
 }
 
-/** The user record of somebody with one address, who was sent a message to confirm it. */
+/** The record of a user with one address, to which a confirmation was sent. */
 export function unconfirmedBody(email: unknown, members: Members = {}): Members {
   const { id = anyId } = members
   return userBody({ email, confirmation_sent_at: anyTime, identities: [emailIdentity(id, email)], ...members })
 }
 
-/** The user record of somebody with one phone number, which they have confirmed by a code. */
+/** The record of a user with one phone number, confirmed by a code. */
 export function phoneBody(phone: unknown, members: Members = {}): Members {
   return userBody({
     phone,
@@ -114,13 +112,13 @@ interface UserWithEmail {
   readonly email: string | null
 }
 
-/** The user record of somebody whom `createSignedUp` has made. */
+/** The record of a user from `createSignedUp`. */
 export function signedUpBody({ user, email }: UserWithEmail, members: Members = {}): Members {
   const own = { confirmation_sent_at: anyTime, user_metadata: { name: 'Ann' } }
   return confirmedBody(user?.id ?? anyId, email, { ...own, ...members })
 }
 
-/** An identity at an external provider, in a user record. */
+/** An external identity in a user record. */
 export function identityBody(members: Members): Members {
   return {
     identity_id: anyId,
@@ -134,12 +132,12 @@ export function identityBody(members: Members): Members {
   }
 }
 
-/** The identity of a user's email address, by default not verified. */
+/** The identity of an email, by default not verified. */
 export function emailIdentity(id: unknown, email: unknown, data: Members = {}): Members {
   return ownIdentity('email', id, { email, ...data }, { email })
 }
 
-/** The identity of a user's phone number, by default not verified. */
+/** The identity of a phone, by default not verified. */
 export function phoneIdentity(id: unknown, phone: unknown, data: Members = {}): Members {
   return ownIdentity('phone', id, { phone, ...data })
 }
@@ -149,7 +147,7 @@ function ownIdentity(provider: string, id: unknown, data: Members, members: Memb
   return identityBody({ id, user_id: id, identity_data, provider, last_sign_in_at: undefined, ...members })
 }
 
-/** The user record of somebody who has come by an external provider, which tells their address as verified. */
+/** The record of a user of an external provider that has verified the address. */
 export function externalBody(provider: string, data: Members, members: Members = {}): Members {
   const { email } = data
   return userBody({
@@ -164,12 +162,12 @@ export function externalBody(provider: string, data: Members, members: Members =
   })
 }
 
-/** The data that an identity keeps of an account at an external provider, by default with a verified address. */
+/** The data of an identity at an external provider, by default with a verified address. */
 export function accountBody(members: Members): Members {
   return { provider_id: members.sub, email_verified: true, phone_verified: false, ...members }
 }
 
-/** The fragment of the redirect that ends a flow with a session. */
+/** The URL fragment at the end of a flow with a session. */
 export function fragmentBody(provider: string, members: Members = {}): Members {
   return {
     access_token: anyJwt,
@@ -183,7 +181,6 @@ export function fragmentBody(provider: string, members: Members = {}): Members {
   }
 }
 
-/** A second factor in a user record. */
 export function factorBody(members: Members = {}): Members {
   return {
     id: anyId,
@@ -197,7 +194,7 @@ export function factorBody(members: Members = {}): Members {
   }
 }
 
-/** A session with its user, who has signed in (reference: Session object). */
+/** A session with its user, after a sign-in (reference: Session object). */
 export function sessionBody(user: Members, members: Members = {}): Members {
   return {
     access_token: anyJwt,
@@ -210,7 +207,7 @@ export function sessionBody(user: Members, members: Members = {}): Members {
   }
 }
 
-/** A session of an operator's list, which began by a password. */
+/** A session in an operator's list, from a sign-in by password. */
 export function listedSessionBody(id: unknown): Members {
   return {
     id,
@@ -223,7 +220,6 @@ export function listedSessionBody(id: unknown): Members {
   }
 }
 
-/** The claims of an access token. */
 export function claimsBody(members: Members = {}): Members {
   return {
     iss: 'http://localhost:8081',
@@ -243,19 +239,18 @@ export function claimsBody(members: Members = {}): Members {
   }
 }
 
-/** An entry of the claim `amr`. */
 export function amrEntry(method: string): Members {
   return { method, timestamp: expect.any(Number) }
 }
 
-/** The providers that `GET /settings` names, all switched off. */
+/** The providers in `GET /settings`, all switched off. */
 export const PROVIDERS_OFF: Members = Object.fromEntries(
   'apple azure bitbucket discord facebook figma github gitlab google keycloak linkedin notion slack snapchat spotify twitch twitter workos'
     .split(' ')
     .map((name) => [name, false]),
 )
 
-/** The body of `GET /settings`, by default of a service without settings of its own. */
+/** The body of `GET /settings`, by default without any settings. */
 export function settingsBody(members: Members = {}): Members {
   return {
     external: PROVIDERS_OFF,
@@ -273,7 +268,7 @@ export function settingsBody(members: Members = {}): Members {
   }
 }
 
-/** The payload of an audit entry, of what an operator has done by the token of a service. */
+/** The payload of an audit entry for a change by a service token. */
 export function operatorEntry(members: Members): Members {
   return {
     actor_id: '00000000-0000-0000-0000-000000000000',

@@ -23,7 +23,7 @@ const { app, clock, deps } = main
 afterAll(() => main.close())
 
 const MINUTE_MS = 60_000
-/** For a test of ten mails or more: through PgBouncer the queue learns of a mail only by its poll, every two seconds. */
+/** For tests with ten or more mails. Behind PgBouncer, the queue finds mails only by polling every two seconds. */
 const POLLED_MAILS_MS = 60_000
 const DAY_MS = 1_440 * MINUTE_MS
 const HOME = '198.51.100.7'
@@ -38,7 +38,7 @@ const EXPIRED = errorBody(403, 'otp_expired', 'Token has expired or is invalid')
 const wrongFor = (code: string) => (code === '000000' ? '000001' : '000000')
 
 beforeEach(() => {
-  // The next test starts with full limits.
+  // Each test starts with full limits.
   clock.advance(DAY_MS)
 })
 
@@ -51,7 +51,7 @@ describe('attempts at the codes of an address', () => {
     await main.post('/recover', { email })
     return main.readMail(email)
   }
-  /** The attempts of a day: ten for each of ten messages, each from another address. */
+  /** Uses all attempts of a day: ten for each of ten messages, each from another address. */
   async function attemptAll(email: string): Promise<void> {
     for (let message = 0; message < 10; message += 1) {
       const { code } = await recover(email)
@@ -59,7 +59,7 @@ describe('attempts at the codes of an address', () => {
     }
   }
 
-  /** Stores attempts of this moment at the codes of an address, beside those that a test makes. */
+  /** Stores additional attempts at the codes of an address, with the current time. */
   async function addAttempts(identifier: string, guesses: number): Promise<void> {
     const key_hash = hashAttemptKey(deps.serverKeys.hmac, { identifier, kinds: ['recovery'] })
     await deps.db
@@ -95,7 +95,7 @@ describe('attempts at the codes of an address', () => {
     const { code } = await recover(email)
     expect((await verify(email, code)).json()).toEqual(EXPIRED)
     expect((await verify(email, code, HOME)).json()).toEqual(recovered(signedUp))
-    // A right code resets the limit.
+    // A correct code resets the limit.
     expect((await verify(email, (await recover(email)).code)).json()).toEqual(recovered(signedUp))
   })
 
@@ -138,7 +138,7 @@ describe('attempts at the codes of an address', () => {
       await main.post('/otp', { phone, create_user: false })
       return (await main.sms.read(phone)).code
     }
-    /** A hundred attempts at the phone. Each client's address makes three, after which its network gets no further attempt. */
+    /** Makes a hundred attempts. Each address makes three, after which its network gets no more attempts. */
     const attemptFrom = async (addresses: readonly string[]) => {
       for (const address of addresses) {
         const code = await askFor()
@@ -157,7 +157,7 @@ describe('attempts at the codes of an address', () => {
 
     it('no longer count against the owner once the address is blocked', async () => {
       const attacker = stranger()
-      // Attempts at a password block the address, so no attempt at a code is counted.
+      // Failed passwords block the address, so attempts at codes from it are not counted.
       for (let attempt = 0; attempt < 20; attempt += 1) {
         await main.post('/token?grant_type=password', { phone, password: 'wrong' }, from(attacker))
       }
@@ -246,7 +246,7 @@ describe('attempts at the codes of an address', () => {
     await verify(email, wrongFor((await recover(email)).code))
     const rows = await deps.db.selectFrom('code_guesses').selectAll().execute()
     expect(rows.every(({ key_hash }) => key_hash.length === 32)).toBe(true)
-    // No code exists for this address, so no attempt is stored.
+    // This address has no code, so no attempt is stored.
     const count = rows.length
     await verify('nobody@example.com', '000000')
     expect(await deps.db.selectFrom('code_guesses').selectAll().execute()).toHaveLength(count)
@@ -254,7 +254,7 @@ describe('attempts at the codes of an address', () => {
 })
 
 describe('attempts at a second factor', () => {
-  /** A user with an app who is signed in at home, and whose password a stranger knows. */
+  /** A user with an app, signed in at home. A stranger knows the password. */
   async function createTarget() {
     const signedIn = await createSignedIn(main)
     const steppedUp = await addApp(main, signedIn.headers)
@@ -307,7 +307,7 @@ describe('attempts at a second factor', () => {
       await setFailures(factorId, failures)
       clock.advance(minutes * MINUTE_MS - 1)
       expect(await answer(target, stranger())).toEqual(REFUSED)
-      // Refused attempts are not counted, since they would block the owner for ever.
+      // Rejected attempts are not counted. Otherwise they could block the owner for ever.
       expect(await failuresOf(factorId)).toEqual({ guesses: failures })
       clock.advance(1)
       expect(await answer(target, stranger())).toEqual(steppedUp(target))

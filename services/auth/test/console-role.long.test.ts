@@ -23,7 +23,7 @@ afterAll(async () => {
 })
 
 const Claims = z.looseObject({ app_metadata: z.looseObject({}) })
-/** The change that the hook makes of the claims. */
+/** The change of the claims by the hook. */
 let customise: (claims: z.output<typeof Claims>) => object
 beforeEach(() => {
   customise = (claims) => claims

@@ -1,13 +1,13 @@
 import type { Pools } from '@trestle/database/pools.ts'
 
-/** Pools that record each call that writes. */
+/** Pools that record each write call. */
 export interface CountedPools {
   readonly pools: Pools
-  /** How many requests each call is for; 'alone' for the call of a single request. */
+  /** The number of requests in each call, or 'alone' for a single request outside a batch. */
   readonly batches: (number | 'alone')[]
 }
 
-/** Records how many calls each batched write carries. */
+/** Records the number of requests in each batched write. */
 export function countPools(pools: Pools): CountedPools {
   const batches: (number | 'alone')[] = []
   const { write } = pools

@@ -23,15 +23,15 @@ const SETTINGS = {
   AUTH_WEBAUTHN_RP_ID: 'localhost',
   AUTH_WEBAUTHN_RP_DISPLAY_NAME: 'Example',
   AUTH_WEBAUTHN_RP_ORIGINS: ORIGIN,
-  // POST /verify reads forms in this mode.
+  // In this mode, `POST /verify` accepts forms.
   AUTH_MAILER_LINK_MODE: 'confirm',
 }
 const FORM = 'application/x-www-form-urlencoded'
-/** The statuses for a body that the document does not allow. */
+/** The statuses for a body that the document forbids. */
 const BAD_REQUEST: ReadonlySet<number> = new Set([400, 422])
 const EMAIL = 'ada@example.com'
 const PASSWORD = 'correct horse battery staple'
-/** Methods of PKCE that the service takes, and others. */
+/** PKCE methods that the service accepts, and others. */
 const METHODS = ['S256', 's256', 'pLAIN', 'md5', 's256 ']
 const OTHER_ID = 'a11ce000-0000-4000-8000-000000000000'
 const PROVIDER = {
@@ -55,7 +55,7 @@ const Answer = z.looseObject({
   totp: z.looseObject({ secret: z.string() }).optional(),
 })
 
-/** A request: the operation with the name of the example, method and URL, and the body. */
+/** A request: the operation with the example name, the method and URL, and the body. */
 interface Step {
   readonly is: string
   readonly request: string
@@ -87,10 +87,9 @@ const Operation = z.object({
 })
 
 const Document = z.object({ paths: z.record(z.string(), z.record(z.string(), z.unknown())) })
-/** The document with each schema at its place. */
+/** The document with all schemas inlined. */
 const document = Document.parse(JSON.parse(inlineSchemas(openApi)))
 const Paths = z.record(z.string(), z.record(z.string(), Operation))
-/** The operations of the document. */
 const operations = Object.entries(Paths.parse(document.paths)).flatMap(([path, item]) =>
   Object.entries(item).map(([method, operation]) => ({ ...operation, path, method: method.toUpperCase() })),
 )
@@ -101,7 +100,7 @@ let owner: Headers
 /** An operator with the role admin. */
 let desk: SignedInOperator
 const examples: Examples = {}
-/** The bodies that were sent, by operation. */
+/** The sent bodies, by operation. */
 const sent: Record<string, { readonly url: string; readonly body: object }> = {}
 beforeAll(async () => {
   test = await openMailApp(SETTINGS)
@@ -150,7 +149,7 @@ it('405: names the methods of the document in Allow', async () => {
   const paths = [...new Set(operations.map(({ path }) => path))]
   const refused = errorBody(405, 'method_not_allowed', 'Method not allowed')
   for (const path of paths) {
-    // A path without parameters may also be one with a parameter.
+    // A path without parameters may also match a path with a parameter.
     const matching = operations.filter((each) =>
       new RegExp(`^${each.path.replaceAll(/\{\w+\}/g, '[^/]+')}$`).test(path),
     )
@@ -187,7 +186,7 @@ it('takes null for a body where the document does', async () => {
     if (schema === undefined) continue
     const headers = { ...credentials(tags), 'content-type': 'application/json' }
     const { statusCode } = await send(method, toUrl(path), { headers, payload: 'null' })
-    // No body at all may do where null does. Then the ids of the path, or what the user has already, are refused.
+    // If the document allows null, the body may be empty. The request may still fail because of the path or the state.
     if (takesNull(schema) ? statusCode === 400 : !BAD_REQUEST.has(statusCode)) bad.push(`${operationId}: ${statusCode}`)
   }
   expect(bad).toEqual([])
@@ -228,7 +227,7 @@ it('takes an empty parameter where the document says that it may be empty', asyn
 const Described = z.object({ pattern: z.string() })
 const MethodParameter = z.object({ name: z.literal('code_challenge_method'), schema: Described })
 
-/** Returns the patterns that the document gives for `code_challenge_method` in the query or the body of an operation. */
+/** Returns the patterns of the document for `code_challenge_method` in the query or body of an operation. */
 function methodPatterns(path: string, method: string): readonly RegExp[] {
   const item = Object.entries(document.paths).find(([name]) => name === path)?.[1] ?? {}
   const [, operation] = Object.entries(item).find(([name]) => name.toUpperCase() === method) ?? []
@@ -256,7 +255,7 @@ function send(method: string, url: string, { headers = {}, payload }: Sent) {
   return test.app.inject({ method: verb, url, headers, ...(payload !== undefined && { payload }) })
 }
 
-/** A URL of a path, with an id that no row has. */
+/** A URL of a path, with an unknown id. */
 function toUrl(path: string): string {
   return path.replaceAll(/\{\w+\}/g, OTHER_ID)
 }
@@ -266,7 +265,7 @@ function credentials(tags: readonly string[]): Headers {
   return tags.includes('Admin') ? OPERATOR : owner
 }
 
-/** Makes the requests of a user about their own account. */
+/** Sends requests of a user about the user's own account. */
 async function useAccount(call: Call): Promise<void> {
   const data = { name: 'Ada' }
   await call({ is: 'signUp', request: 'POST /signup', body: { email: EMAIL, password: PASSWORD, data } })
@@ -304,7 +303,7 @@ async function useFactors(call: Call, headers: Headers): Promise<void> {
   const steppedUp = await call({ is: 'verifyFactor', request: `POST /factors/${id}/verify`, body: answer, headers })
   owner = { authorization: `Bearer ${steppedUp.access_token}` }
   const codes = '/factors/recovery-codes'
-  // Factors are listed by age.
+  // Factors are ordered by age.
   test.clock.advance(1)
   const made = await call({ is: 'createRecoveryCodes', request: `POST ${codes}`, body: {}, headers: owner })
   await call({
@@ -346,7 +345,7 @@ async function usePasskeys(call: Call): Promise<void> {
   })
 }
 
-/** Posts the form of a browser after a sign-in at a provider. The flow has ended, so the redirect carries an error. */
+/** Posts the form of a return from a provider. The flow has ended, so the redirect contains an error. */
 async function returnByForm(): Promise<void> {
   const body = { state: OTHER_ID, code: '4/0AfJohXn' }
   const payload = new URLSearchParams(body).toString()
@@ -360,7 +359,6 @@ async function returnByForm(): Promise<void> {
   }
 }
 
-/** Makes the requests of an admin. */
 async function administrate(call: Call): Promise<void> {
   const as = (step: Step) => call({ ...step, headers: OPERATOR })
   const user = { email: 'grace@example.com', password: PASSWORD, email_confirm: true }
@@ -390,7 +388,6 @@ async function administrate(call: Call): Promise<void> {
   await as({ is: 'deleteUser', request: `DELETE /admin/users/${id}`, body: { should_soft_delete: true } })
 }
 
-/** Makes the requests of an operator of a console. */
 async function operate(call: Call): Promise<void> {
   const as = (step: Omit<Step, 'headers'>) => call({ ...step, headers: credentials(['Operators']) })
   const users = '/operator/users'
@@ -409,10 +406,10 @@ async function operate(call: Call): Promise<void> {
   await as({ is: 'addSigningKey', request: 'POST /operator/keys', body: key })
 }
 
-/** 32 bytes as base64url, which is how an authenticator names a key. */
+/** 32 bytes as base64url, the format of a credential id. */
 const CREDENTIAL_ID = 'QSBrZXkgdGhhdCBhbiBhdXRoZW50aWNhdG9yIGhvbGQ'
 
-/** Texts that differ in each run, by the names of their members. */
+/** Values that differ in each run, by member name. */
 const MASKED: Readonly<Record<string, unknown>> = {
   access_token: 'eyJhbGciOiJFUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiIwMDAwMDAwMSJ9.c2lnbmF0dXJl',
   refresh_token: 'pZ3vC0bTq8yKfWn1sLx6RdAe',
@@ -436,7 +433,7 @@ const MASKED: Readonly<Record<string, unknown>> = {
   userHandle: 'YWRh',
 }
 
-/** Replaces what differs in each run: tokens, times, and ids by the order in which they appear. */
+/** Replaces values that differ in each run: tokens, times, and ids in their order of appearance. */
 function createMask() {
   const ids = new Map<string, string>()
   const maskId = (id: string) => {

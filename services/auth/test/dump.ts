@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { AuthDeps } from '../src/deps.ts'
 
-/** Every row of the service and its queue, as text, except tables that the service cannot write. */
+/** Returns all rows of the service and its queue as text, except tables that the service cannot write. */
 export async function readRows({ db, names }: Pick<AuthDeps, 'db' | 'names'>): Promise<string> {
   const { rows: tables } = await sql<{ schema: string; name: string }>`
     SELECT nspname AS schema, relname AS name FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace
@@ -16,6 +16,6 @@ export async function readRows({ db, names }: Pick<AuthDeps, 'db' | 'names'>): P
   return texts.flat().join('\n')
 }
 
-/** The spellings in which a column or a line may hold a text. */
+/** The encodings in which a column or a log line may contain a text. */
 export const spellings = (text: string): readonly string[] =>
   (['utf8', 'hex', 'base64', 'base64url'] as const).map((form) => Buffer.from(text).toString(form).replace(/=+$/, ''))

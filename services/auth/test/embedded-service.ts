@@ -12,7 +12,7 @@ import { openAuthTelemetry } from '../src/open-telemetry.ts'
 import { assignConsoleRole } from '../src/use-cases/assign-console-role.ts'
 import { runRemembered } from './remembered-hashes.ts'
 
-/** Auth, for tests of another service. */
+/** Auth for tests of other services. */
 export const embeddedService: EmbeddedService = {
   migrate: (settings) => migrateToLatest(loadAuthConfig(settings)),
   open: async (settings) => {

@@ -21,7 +21,6 @@ const test = await openTestApp({
 })
 afterAll(() => test.close())
 
-/** Well-formed bodies. */
 const BODIES: Readonly<Record<string, object>> = {
   'POST /factors': { factor_type: 'totp' },
   'POST /factors/{factorId}/verify': { challenge_id: randomUUID(), code: '123456' },
@@ -55,7 +54,7 @@ const guarded = Object.entries(paths).flatMap(([path, methods]) =>
     .map(([method]) => `${method.toUpperCase()} ${path}`),
 )
 
-// The user is an admin, so that admin endpoints are covered too.
+// The user is an admin, so that admin endpoints are tested too.
 const { headers, ...admin } = await createSignedIn(test, { role: 'service_role' })
 const ask = (called: string) => {
   const [method = '', path = ''] = called.split(' ')
@@ -63,7 +62,7 @@ const ask = (called: string) => {
   const payload = method === 'GET' ? {} : { payload: BODIES[called] ?? {} }
   return test.app.inject({ method: method as 'GET', url, headers, ...payload })
 }
-// The session ends before the first test, so that each test may run alone.
+// End the session before the first test, so that each test can run alone.
 const ownUser = await ask('GET /user')
 const users = await ask('GET /admin/users')
 const signedOut = await ask('POST /logout')

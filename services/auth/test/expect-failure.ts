@@ -1,10 +1,10 @@
 import { expect } from 'vitest'
 import type { TestApp } from './auth-app.ts'
 
-/** Status, code and text of an error. */
+/** The status, code and text of an error. */
 export type Failure = readonly [status: number, code: string, text: string, details?: object]
 
-/** A request that the service refuses. */
+/** A request that the service rejects. */
 export interface FailingRequest {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   readonly url: string
@@ -12,7 +12,7 @@ export interface FailingRequest {
   readonly payload?: object | string
 }
 
-/** Asks twice and compares the whole body of an error in both of its versions (reference: Error bodies). */
+/** Sends the request twice, and compares the whole error body in both versions (reference: Error bodies). */
 export async function expectFailure(
   { app }: Pick<TestApp, 'app'>,
   { payload, ...request }: FailingRequest,

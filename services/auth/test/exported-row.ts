@@ -1,4 +1,4 @@
-/** A row of GoTrue's table of users as its exports have it, with identities that name themselves in three ways. */
+/** An exported row of GoTrue's users table. Its identities have their id in three different forms. */
 export function exportedRow(id: string, identityId: string) {
   return {
     instance_id: '00000000-0000-0000-0000-000000000000',

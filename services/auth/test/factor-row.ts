@@ -4,7 +4,7 @@ import type { MfaFactorsTable } from '../src/factors/factor.ts'
 
 type Row = Insertable<MfaFactorsTable>
 
-/** A row of a second factor: of an authenticator app that nobody has verified, unless `values` say otherwise. */
+/** Returns the row of a second factor, by default of an unverified authenticator app. */
 export function factorRow(values: Partial<Row> & Pick<Row, 'user_id'>): Row {
   const at = new Date()
   return { id: randomUUID(), factor_type: 'totp', status: 'unverified', created_at: at, updated_at: at, ...values }

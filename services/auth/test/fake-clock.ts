@@ -1,11 +1,11 @@
-/** A clock that moves only when it is told to. Pass `clock.now` where a service takes `now`. */
+/** A clock that moves only on request. Pass `clock.now` to services. */
 export interface FakeClock {
   readonly now: () => Date
-  /** Moves the clock by milliseconds. */
+  /** Moves the clock forward. */
   advance(ms: number): void
 }
 
-/** Makes a clock that stands still at a time. */
+/** Creates a clock that is stopped at this time. */
 export function createFakeClock(start: string | Date = '2026-01-02T03:04:05.678Z'): FakeClock {
   let time = new Date(start).getTime()
   return {

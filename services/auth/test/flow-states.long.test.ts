@@ -12,7 +12,7 @@ const TABLE = 'auth.flow_state'
 const diagrams = diagramsOf(readFileSync(new URL('../src/flows/README.md', import.meta.url), 'utf8'))
 const drawn = diagrams.flatMap(({ arrows }) => [...arrows.keys()])
 
-/** The auth code with which a flow sends a browser back; undefined where it sends none. */
+/** Returns the auth code in a redirect, or `undefined` if it has none. */
 const codeIn = ({ headers: { location } }: { readonly headers: { readonly location?: string | undefined } }) =>
   location === undefined ? undefined : (new URL(location).searchParams.get('code') ?? undefined)
 
@@ -24,7 +24,7 @@ it('flows go through the arrows of their two diagrams, and through no others', a
     AUTH_RATE_LIMIT_EMAIL_SENT: '1000',
   })
   const now = test.clock.now().getTime()
-  // The table of states in the README.
+  // Determines the state as in the README's table.
   const watched = await watchRows(test.database.directUrl, {
     [TABLE]: ({ row: { auth_code_hash, claimed_at, authentication_method } }) => {
       if (auth_code_hash !== null) return 'finished'

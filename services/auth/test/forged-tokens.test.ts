@@ -56,10 +56,10 @@ const octets = (key: typeof es) => Buffer.from(key.jwk.k ?? '', 'base64url')
 
 const plain = { alg: 'HS256', typ: 'JWT' }
 const named = (kid: unknown, alg = 'HS256') => ({ alg, typ: 'JWT', kid })
-/** A genuine token, but for the claims. */
+/** A genuine token, except for the claims. */
 const genuine = (payload: object | string) =>
   forge(named('es', 'ES256'), typeof payload === 'string' ? payload : { ...payload }, esSigner)
-/** A genuine token of JWT_SECRET, but for header and claims. */
+/** A genuine token of JWT_SECRET, except for the header and claims. */
 const bySecret = (header: object | string, payload: object | string = claims) =>
   forge(
     typeof header === 'string' ? header : { ...header },
@@ -73,7 +73,7 @@ const other = genuine({ ...claims, role: 'service_role' }).split('.')
 const ec = attackerKey('ec')
 const rsa = attackerKey('rsa')
 
-/** The last character of a 64-byte signature has four unused bits. */
+/** The last character of a 64-byte signature has four unused bits. Change them. */
 const respelled = `${signature.slice(0, -1)}${String.fromCharCode(signature.charCodeAt(signature.length - 1) + 1)}`
 const flip = (text: string, index: number) =>
   `${text.slice(0, index)}${text[index] === 'A' ? 'B' : 'A'}${text.slice(index + 1)}`
@@ -81,7 +81,7 @@ const encrypted = await new CompactEncrypt(Buffer.from(JSON.stringify(claims)))
   .setProtectedHeader({ alg: 'RSA-OAEP-256', enc: 'A256GCM', kid: 'rs', cty: 'JWT' })
   .encrypt(await importJWK({ ...publicOf(rs).export({ format: 'jwk' }), alg: 'RSA-OAEP-256' }))
 
-/** Each is refused with 403 `bad_jwt`. */
+/** Tokens that are refused with 403 `bad_jwt`. */
 const forged: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   damaged: {
     'no dots': 'x',
@@ -233,7 +233,7 @@ const forged: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   },
 }
 
-/** Tokens that are refused for another reason, or before the signature is checked. */
+/** Tokens that are refused for another reason, or before the signature check. */
 const elsewhere: readonly (readonly [
   status: number,
   name: string,

@@ -10,7 +10,7 @@ afterAll(() => main.close())
 const password = 'correct horse'
 const LONG = 'n'.repeat(6_000)
 
-/** The length of the longest entry of the audit log. */
+/** Returns the length of the longest audit log entry. */
 async function longestEntry(): Promise<number> {
   const { rows } = await sql<{ length: number }>`
     SELECT max(length(payload::text)) AS length FROM ${sql.table('audit_log_entries')}`.execute(deps.db)

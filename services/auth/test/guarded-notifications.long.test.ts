@@ -25,7 +25,7 @@ const ALL = [
   'New recovery codes were made for your account',
 ]
 
-/** Registers a passkey. @returns its id and its time */
+/** Registers a passkey. @returns its id and creation time */
 async function register(service: MailApp, { headers }: Pick<SignedIn, 'headers'>): Promise<[id: string, at: string]> {
   const { challenge_id, options } = (await service.post(paths.start, {}, headers)).json()
   const payload = { challenge_id, credential: createAuthenticator().create(options) }
@@ -34,7 +34,7 @@ async function register(service: MailApp, { headers }: Pick<SignedIn, 'headers'>
   return [answer.json().id, answer.json().created_at]
 }
 
-/** Signs in by the code of a recovery mail, as a verification of a type. */
+/** Signs in with the code of a recovery mail, with this verification type. */
 async function recover(service: MailApp, email: string, type = 'recovery'): Promise<void> {
   await service.post('/recover', { email })
   const { code } = await service.readMail(email)
@@ -52,7 +52,7 @@ describe.each([
   })
   afterAll(() => service.close())
 
-  /** The subjects of the mails to an address, once nothing more is to come. */
+  /** Returns the subjects of all mails to an address, after all work is done. */
   const subjectsTo = async (email: string): Promise<readonly (string | undefined)[]> => {
     await service.idle()
     const count = service.recipients().filter((to) => to === email).length
@@ -108,7 +108,7 @@ describe.each(['compatible', 'supabase'])('the mail after a recovery, AUTH_PROFI
       registeredAt.push(`${at.slice(0, 10)} ${at.slice(11, 16)} UTC`)
       service.clock.advance(10 * 60_000)
     }
-    /** The text of the mail that a recovery at a later time sends; undefined: there is none. */
+    /** Returns the text of the mail that a later recovery sends, or `undefined` if it sends none. */
     const textAfter = async (ms: number, type: string): Promise<string | undefined> => {
       service.clock.advance(ms)
       const before = service.recipients().length

@@ -4,30 +4,30 @@ import { Webhook } from 'standardwebhooks'
 import type { HookName } from '../src/config/hooks.ts'
 import { hookMessages } from '../src/openapi-hooks.ts'
 
-/** A request that a hook was sent. */
+/** A request to a hook. */
 export interface HookCall {
   readonly name: string
   readonly id: string
   readonly payload: Record<string, unknown>
 }
 
-/** The operator's own server. It checks every signature with the library of Standard Webhooks. */
+/** The operator's server. It verifies every signature with the library of Standard Webhooks. */
 export interface HookStub {
-  /** Settings of a service for which these hooks are on. */
+  /** The settings of a service with these hooks enabled. */
   settings(...names: readonly HookName[]): Readonly<Record<string, string>>
   readonly calls: readonly HookCall[]
   /** The calls of one hook. */
   callsOf(name: HookName): readonly HookCall[]
-  /** Sets what hooks answer from now on; undefined: nothing, ever. */
+  /** The answer of the hooks from now on. With `undefined`, they never answer. */
   answer: (call: HookCall) => StubAnswer | undefined | Promise<StubAnswer | undefined>
-  /** Ends it. @throws Error when a call was not as the API document describes it */
+  /** Closes the server. @throws Error if a call did not match the API document */
   close(): Promise<void>
 }
 
-/** The answer of a hook that has nothing to say. */
+/** The answer of a hook without a decision. */
 export const NOTHING: StubAnswer = { body: {} }
 
-/** A server of hooks on loopback. It verifies the signature of each call. */
+/** Starts a server of hooks on loopback. It verifies the signature of each call. */
 export async function startHookStub(): Promise<HookStub> {
   const keys = [randomBytes(32), randomBytes(24)].map((key) => key.toString('base64'))
   const webhooks = keys.map((key) => new Webhook(key))
@@ -36,7 +36,7 @@ export async function startHookStub(): Promise<HookStub> {
   const peer = await startStubProvider(({ url, headers, body }) => {
     const names = ['webhook-id', 'webhook-timestamp', 'webhook-signature'] as const
     const signed = Object.fromEntries(names.map((name) => [name, String(headers[name])]))
-    // The old key or the new one verifies the signature.
+    // The old or the new key verifies the signature.
     for (const webhook of webhooks) webhook.verify(body, signed)
     const call = { name: url.slice(1), id: String(headers['webhook-id']), payload: JSON.parse(body) }
     calls.push(call)

@@ -32,7 +32,7 @@ beforeAll(async () => {
   stub = await startHookStub()
   test = await openMailApp({
     AUTH_DB_NAMESPACE: 'app',
-    // Behind one proxy. The requests carry no X-Real-Ip, so the request limits count none of them.
+    // The service has one proxy. The requests have no X-Real-Ip, so the request limits do not count them.
     AUTH_TRUSTED_PROXIES: '1',
     AUTH_RATE_LIMIT_HEADER: 'X-Real-Ip',
     AUTH_EXTERNAL_PHONE_ENABLED: 'true',
@@ -55,7 +55,7 @@ afterAll(async () => {
 })
 
 type Answer = Parameters<typeof answers>[0]
-/** The answer of each hook, which by default permits everything. */
+/** Sets the answers of hooks. By default each hook permits everything. */
 function answers(changes: Partial<Record<string, (payload: Record<string, unknown>) => object>>) {
   stub.answer = ({ name, payload }) => {
     const answer = changes[name]
@@ -168,7 +168,7 @@ describe('CUSTOM_ACCESS_TOKEN', () => {
     expect((await refresh(refreshToken)).json()).toEqual(
       grantErrorBody('invalid_request', 'hook_rejected', 'Not you', 403),
     )
-    // This is long after the reuse interval by the database's clock.
+    // By the database's clock, this is long after the reuse interval.
     const query = test.deps.db.updateTable('refresh_tokens').set({ updated_at: new Date(0), created_at: new Date(0) })
     await query.execute()
     answers({})
@@ -180,7 +180,7 @@ describe('CUSTOM_ACCESS_TOKEN, for a second factor', () => {
   it('uses up no code and no refresh token during an outage of the hook', async () => {
     const signedIn = await createSignedIn(test)
     const { app, headers } = await addApp(test, signedIn.headers)
-    // Factors are listed by age, so the codes have to be younger than the app.
+    // Factors are listed by age, so the codes must be newer than the app.
     test.clock.advance(1)
     const codes = (await test.post('/factors/recovery-codes', {}, headers)).json().codes
     const later = await signIn(test, signedIn)
@@ -286,7 +286,7 @@ describe('every hook that answers', () => {
   })
 })
 
-/** The entries of a user in the audit log for failures and ends of sessions, with their traits. */
+/** Returns a user's audit log entries about failures and ended sessions, with their traits. */
 async function failuresOf(userId: string): Promise<readonly unknown[]> {
   await test.idle()
   const actions = ['login_failed', 'reauthentication_failed', 'factor_verification_failed', 'logout']
@@ -486,7 +486,7 @@ describe('BEFORE_USER_CREATED', () => {
     answers({})
     expectSession(await verify(), confirmedBody(anyId, email, { recovery_sent_at: anyTime }), { type: 'magiclink' })
     expect((await createdBy(email))?.staged_at).toBeNull()
-    // The hook is not asked about a user who exists.
+    // The hook is not called for an existing user.
     const asked = stub.callsOf('BEFORE_USER_CREATED').length
     await test.post('/otp', { email })
     const again = await test.readMail(email)

@@ -5,7 +5,7 @@ import { OPERATOR } from './forged-token.ts'
 import { type MailApp, openMailApp } from './mail-app.ts'
 import { runUsers } from './run-users.ts'
 
-// An attack: a stranger has signed up at the former program with an address of somebody else, and never confirmed it.
+// Tests an attack: in the other program, a stranger signed up with another person's address and never confirmed it.
 const STRANGERS_PASSWORD = 'the password of a stranger'
 const OWN_PASSWORD = 'the password of its owner'
 
@@ -47,7 +47,7 @@ async function importUser(more: object = {}): Promise<void> {
   expect((await runUsers(service, ['import'], `${JSON.stringify(line)}\n`)).failure).toBeUndefined()
 }
 
-/** Confirms by the mail. @returns what of the account matters here */
+/** Confirms with the mail. @returns the relevant values of the account */
 async function confirm(type: string) {
   const { code } = await service.readMail(email)
   const answer = await service.post('/verify', { type, email, token: code })
@@ -110,7 +110,7 @@ it('gives an owner who was invited before the import the account without the pas
   expect(statusAndBody(await tryPassword(STRANGERS_PASSWORD))).toEqual(wrongPassword)
 })
 
-/** Imports the account of a stranger with one confirmed address, and the unconfirmed address of somebody else. */
+/** Imports a stranger's account with one confirmed address and another person's unconfirmed address. */
 async function importStranger(line: object) {
   const password_hash = await service.deps.passwords.hash(STRANGERS_PASSWORD)
   return runUsers(service, ['import'], `${JSON.stringify({ password_hash, ...line })}\n`)
@@ -143,7 +143,7 @@ it('gives the owner of a phone, which a user of a confirmed email had never conf
   expect((await tryPassword(STRANGERS_PASSWORD)).json().user.phone).toBe('')
 })
 
-// The account of a stranger at a provider that has not verified an address.
+// A stranger's account at a provider that has not verified the address.
 const strangersAccount = () => ({
   identities: [
     { provider: 'email', provider_id: 'x' },

@@ -10,7 +10,7 @@ await runSql(
   directUrl,
   `ALTER DATABASE ${new URL(directUrl).pathname.slice(1)} SET default_transaction_isolation = serializable`,
 )
-// Opened after the change, so that a connection without a level of its own has that of the database.
+// Open these after the change, so that connections without an explicit level use the database's level.
 const processes = [
   await openTestApp({ database: first.database }),
   await openTestApp({ database: first.database }),

@@ -8,7 +8,7 @@ import { type SmsStub, startSmsStub } from './sms-stub.ts'
 
 type Email = MailSink['mails'][number]
 
-/** The parts of a mail that a user takes from it: its link, the parts of the link, and the code. */
+/** The parts of a mail that a user needs: its link, the link's parts, and the code. */
 export interface ReadMail {
   readonly mail: Email
   readonly link: URL
@@ -16,18 +16,18 @@ export interface ReadMail {
   readonly code: string
 }
 
-/** The service with its job worker, a mail server and an SMS gateway that keep what they are sent. */
+/** The service with its job worker, and a mail server and an SMS gateway that record messages. */
 export interface MailApp extends TestApp {
   readonly sms: SmsStub
   /** Waits for the next mail to an address. */
   readMail(to: string): Promise<ReadMail>
-  /** Waits until nothing is left to do of what requests have left behind: what has not been sent by then never will be. */
+  /** Waits until all work of earlier requests is done. Nothing more is sent after that. */
   idle(): Promise<void>
-  /** From now on, the mail server refuses every mail. */
+  /** Makes the mail server refuse every mail. */
   refuseMails(): void
-  /** From now on, the mail server takes mails again. */
+  /** Makes the mail server accept mails again. */
   takeMails(): void
-  /** Addresses of all mails that have come. */
+  /** The recipients of all mails. */
   recipients(): readonly (string | undefined)[]
 }
 
@@ -65,8 +65,8 @@ export async function openMailApp(
 }
 
 /**
- * Opens the service with other settings on the database of an open service, which closes later. The two services also share the
- * clock, the worker, the mail server and the SMS gateway.
+ * Opens the service with other settings on an open service's database. Both share the clock, worker, mail server and SMS gateway.
+ * The first service must close later.
  */
 export async function openBeside(
   host: MailApp,
@@ -104,7 +104,7 @@ function readMail(mail: Email): ReadMail {
     mail,
     link,
     token: link.searchParams.get('token') ?? '',
-    // A code stands alone; digits within an address, such as those of a UUID, are none.
+    // A code stands alone. Digits inside an address, such as a UUID, are not a code.
     code: /(?<!\S)\d{6,10}(?!\S)/.exec(mail.text ?? '')?.[0] ?? '',
   }
 }

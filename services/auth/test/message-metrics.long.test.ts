@@ -12,7 +12,7 @@ import { openMailApp } from './mail-app.ts'
 
 const metrics = await createMetrics({ enabled: true, exporter: 'prometheus', host: '127.0.0.1', port: 0, resource: {} })
 const port = await metrics.listen()
-// The limit refuses every request. What a test queues by itself is not counted.
+// The limit refuses every request. Messages that a test queues directly are not counted.
 const app = await openMailApp({ AUTH_RATE_LIMIT_EMAIL_SENT: '0' }, metrics)
 const { db, names } = app.deps
 const dead = { db, schema: names.jobSchema, tasks }
@@ -22,13 +22,13 @@ afterAll(async () => {
   await metrics.close()
 })
 
-/** The lines of some metrics, as Prometheus reads them. */
+/** Returns the lines of some metrics, as Prometheus reads them. */
 async function read(...prefixes: readonly string[]): Promise<readonly string[]> {
   const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
   return text.split('\n').filter((line) => prefixes.some((prefix) => line.startsWith(prefix)))
 }
 
-/** Spares a day of attempts. @returns how many jobs wait for their next one */
+/** Makes the next attempt the last one, instead of a day of attempts. @returns the number of changed jobs */
 async function makeNextTheLast(): Promise<bigint | undefined> {
   const query = sql`UPDATE auth_jobs.job SET start_after = now(), retry_limit = retry_count + 1 WHERE state = 'retry'`
   return (await query.execute(db)).numAffectedRows

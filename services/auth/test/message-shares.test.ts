@@ -20,7 +20,7 @@ it('mails for one client never use up the share of other clients', async () => {
     const payload = { type: 'email_change', email: `nobody${i}@example.com` }
     answers.push(await ask('/resend', payload, '203.0.113.66'))
   }
-  // Two mails each, of fifteen.
+  // Each request takes two of fifteen mails.
   expect(refusalsIn(answers.slice(0, 7))).toEqual([])
   expect(refusalsIn(answers)).toEqual(Array(8).fill([429, refused('email')]))
   expect(Number(answers.at(-1)?.headers['retry-after'])).toBeGreaterThan(3_500)

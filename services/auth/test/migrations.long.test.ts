@@ -35,7 +35,7 @@ afterAll(async () => {
   await temporary.drop()
 })
 
-/** Names of supabase/auth's tables, which stay as they are there. */
+/** Names of supabase/auth's tables, which must not change. */
 const UPSTREAM_NAMES = [
   'app_identities_provider_id_provider_unique',
   'app_mfa_amr_claims_session_id_authentication_method_pkey',
@@ -46,7 +46,7 @@ const UPSTREAM_NAMES = [
 
 const count = Object.keys(authMigrations).length
 
-/** Every relation, constraint and function of the schema; not the NOT NULLs, which PostgreSQL 18 names by itself. */
+/** Returns all relations, constraints and functions of the schema. Omits NOT NULLs, which PostgreSQL 18 names itself. */
 async function objects({ db } = database): Promise<string[]> {
   const { rows } = await sql<{ name: string }>`
     SELECT relname AS name FROM pg_class WHERE relnamespace = 'auth'::regnamespace

@@ -15,7 +15,7 @@ const isChange = (arrow: string): boolean => new Set(arrow.split(' --> ')).size 
 it('a one-time token goes through the arrows of its diagram, and through no others', async () => {
   const test = await openTestApp({ settings: { AUTH_SECURITY_OTP_MAX_ATTEMPTS: String(ATTEMPTS_MAX) } })
   const now = test.clock.now().getTime()
-  // The table of states in the README.
+  // Determines the state as in the README's table.
   const watched = await watchRows(test.database.directUrl, {
     [TABLE]: ({ row: { guesses, expires_at } }) => {
       if (Date.parse(String(expires_at)) <= now) return 'expired'

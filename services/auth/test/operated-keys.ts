@@ -4,19 +4,19 @@ import type { TestApp } from './auth-app.ts'
 import { anyTime, errorBody } from './bodies.ts'
 import { changesOf, operate, type SignedInOperator } from './operators.ts'
 
-/** The acts of operators on the signing keys of a test. */
+/** The changes that operators make to a test's signing keys. */
 interface OperatedKeys {
-  /** Each returns status and body, and is done by the admin unless by another operator. */
+  /** Each function returns the status and body. By default the admin sends the request. */
   readonly add: (body: object, by?: SignedInOperator) => ReturnType<typeof operate>
   readonly promote: (kid: string, by?: SignedInOperator) => ReturnType<typeof operate>
   readonly retire: (kid: string, by?: SignedInOperator) => ReturnType<typeof operate>
-  /** Moves the times of all keys into the past. */
+  /** Moves all times of the keys into the past. */
   readonly age: (interval: string) => Promise<unknown>
-  /** Returns the newest entry of the audit log on a change by the admin, as `changeEntry` makes it. */
+  /** Returns the newest audit log entry of the admin's changes, in the form of `changeEntry`. */
   readonly lastChange: () => Promise<unknown>
 }
 
-/** The requests of an admin about signing keys. */
+/** Returns an admin's requests about signing keys. */
 export function operateKeys(test: TestApp, admin: SignedInOperator): OperatedKeys {
   return {
     add: (body, by = admin) => operate(test, by, 'POST /keys', body),
@@ -34,16 +34,16 @@ export function operateKeys(test: TestApp, admin: SignedInOperator): OperatedKey
   }
 }
 
-/** The body of a key of EdDSA, without its private half. */
+/** The body of an EdDSA key without its private part. */
 export function keyBody(kid: string, state: string): object {
   const x = expect.stringMatching(/^[\w-]{43}$/)
   const jwk = { kty: 'OKP', crv: 'Ed25519', x, kid, alg: 'EdDSA', use: 'sig', key_ops: ['verify'] }
   return { kid, algorithm: 'EdDSA', state, created_at: anyTime, public: jwk }
 }
 
-/** The refusal of a change that the state of a key does not allow, with its status. */
+/** The refusal of a change that a key's state does not allow. */
 export const keyConflict = (text: string): readonly [number, object] => [409, errorBody(409, 'conflict', text)]
-/** The refusal of a kid that no key ever had, with its status. */
+/** The refusal of an unknown kid. */
 export const unknownKey: readonly [number, object] = [
   404,
   errorBody(404, 'signing_key_not_found', 'Signing key not found'),

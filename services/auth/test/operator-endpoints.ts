@@ -1,8 +1,8 @@
 import type { OperatorAction } from '@trestle/operators/operator-roles.ts'
 
-/** A route of operators, with a good body. */
+/** A route of operators, with a valid body. */
 export interface OperatorEndpoint {
-  /** As in the API document: `put /operator/users/{userId}/ban`. */
+  /** The name as in the API document, such as `put /operator/users/{userId}/ban`. */
   readonly name: string
   readonly action: OperatorAction
   readonly body?: object

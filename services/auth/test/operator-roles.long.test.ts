@@ -24,7 +24,7 @@ const cases = operatorEndpoints.flatMap((endpoint) => OPERATOR_ROLES.map((role) 
 
 // Another test compares the table of actions with the console reference.
 describe.each(cases)('$name with the role $role', ({ name, body, action, role }) => {
-  /** Status and action of the refusal by the key of one role in the hands of another, if it was refused. */
+  /** Sends the request with one role's key and another role's user. Returns the refusal's status, action and role. */
   const refusalOf = async (key: string, actor: string) => {
     const operation = ofOperators.find((known) => known.name === name)
     if (operation === undefined) throw new Error(`no ${name}`)
@@ -35,7 +35,7 @@ describe.each(cases)('$name with the role $role', ({ name, body, action, role })
     }
     const asked = request(operation, headers)
     const answer = await test.app.inject(body === undefined ? asked : { ...asked, payload: body })
-    // The objects of the paths do not exist, so a request that may be made finds nothing.
+    // The objects in the paths do not exist, so a permitted request finds nothing.
     return answer.statusCode === 403 ? [403, answer.json().action, answer.json().role] : undefined
   }
   const expected = mayDo(role, action) ? undefined : [403, action, role]

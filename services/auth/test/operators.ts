@@ -9,28 +9,28 @@ import { createSignedIn, type SignedIn } from './signed-in.ts'
 /** The operator key of a role. */
 export const keyOf = (role: OperatorRole): string => role.padEnd(43, '-')
 
-/** Settings of a service with an operator key for each role. */
+/** Settings with an operator key for each role. */
 export const OPERATOR_SETTINGS = {
   AUTH_OPERATOR_KEYS: OPERATOR_ROLES.map(
     (role) => `desk-${role}:${role}:${createHash('sha256').update(keyOf(role)).digest('hex')}`,
   ).join(','),
 }
 
-/** A user with a console role who has signed in with a second factor. */
+/** A user with a console role, signed in with a second factor. */
 export interface SignedInOperator extends SignedIn {
   readonly role: OperatorRole
-  /** The headers of a request by the key of their role. */
+  /** Request headers with the operator key of the user's role. */
   readonly credentials: Readonly<Record<string, string>>
 }
 
-/** Makes an operator, and signs them in with an authenticator app. */
+/** Creates an operator, and signs them in with an authenticator app. */
 export async function createOperator(test: TestApp, role: OperatorRole): Promise<SignedInOperator> {
   const signedIn = await createSignedIn(test, { console_role: role })
   const { headers } = await addApp(test, signedIn.headers)
   return { ...signedIn, role, credentials: { ...headers, 'x-trestle-operator-key': keyOf(role) } }
 }
 
-/** Returns what the audit log says of the changes that operators have made to a user, oldest first. */
+/** Returns the audit log entries about operators' changes of a user, oldest first. */
 export async function changesOf({ deps }: Pick<TestApp, 'deps'>, userId: string): Promise<readonly JsonObject[]> {
   const entries = await deps.db
     .selectFrom('audit_log_entries')
@@ -48,7 +48,7 @@ interface OperatorChange {
   readonly changes: object
 }
 
-/** The entry of the audit log on one change, as `changesOf` returns it. `members` are those of `traits` that differ. */
+/** The audit log entry of one change, as `changesOf` returns it. `members` overrides `traits`. */
 export const changeEntry = (by: SignedInOperator, change: OperatorChange, members: object = {}): object => ({
   actor_id: by.user.id,
   actor_username: by.email,
@@ -68,7 +68,7 @@ export const changeEntry = (by: SignedInOperator, change: OperatorChange, member
 
 const METHODS = ['GET', 'POST', 'PUT', 'DELETE'] as const
 
-/** Sends a request of an operator, such as `PUT /users/1`, with a new Idempotency-Key. @returns status and whole body */
+/** Sends an operator's request, such as `PUT /users/1`, with a new Idempotency-Key. @returns status and body */
 export async function operate(
   { app }: Pick<TestApp, 'app'>,
   { credentials }: SignedInOperator,
@@ -81,15 +81,15 @@ export async function operate(
   return statusAndBody(await app.inject(payload === undefined ? request : { ...request, payload }))
 }
 
-/** The refusal of a role, with its status. */
+/** The refusal of a role. */
 export const forbidden = (action: string, role: string): readonly [number, object] => [
   403,
   errorBody(403, 'operator_forbidden', 'The role of the operator may not do this', { action, role }),
 ]
-/** The refusal of a key or a token, or of a user who is no operator any more, with its status. */
+/** The refusal of a key or an access token, or of a user who is no longer an operator. */
 export const unauthorized: readonly [number, object] = [
   401,
   errorBody(401, 'operator_unauthorized', 'The operator key or the access token is missing, malformed or not good'),
 ]
-/** The refusal of a user whom nobody knows, with its status. */
+/** The refusal of an unknown user. */
 export const unknownUser: readonly [number, object] = [404, errorBody(404, 'user_not_found', 'User not found')]

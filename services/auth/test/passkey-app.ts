@@ -11,17 +11,17 @@ import { createSignedIn, type SignedIn } from './signed-in.ts'
 
 type Headers = SignedIn['headers']
 
-/** A user with a passkey, its authenticator and a session by password. */
+/** A user with a passkey, its authenticator, and a session from a password sign-in. */
 export interface PasskeyOwner extends SignedIn {
   readonly key: SoftwareAuthenticator
   readonly passkeyId: string
 }
 
-/** The service with passkeys switched on. A user may have three. */
+/** The service with passkeys enabled, at most three per user. */
 export interface PasskeyApp extends MailApp {
-  /** Begins to register a passkey. @returns the body of the answer */
+  /** Starts to register a passkey. @returns the body of the answer */
   start(headers: Headers): Promise<Question>
-  /** Begins to sign in. @returns the body of the answer */
+  /** Starts a sign-in. @returns the body of the answer */
   ask(): Promise<Question>
   register(headers: Headers, key: SoftwareAuthenticator, wrong?: Misbehaviour): Promise<LightMyRequestResponse>
   signInBy(key: SoftwareAuthenticator, wrong?: Misbehaviour): Promise<LightMyRequestResponse>
@@ -35,7 +35,7 @@ interface Question {
   readonly expires_at: number
 }
 
-/** The paths of the two ceremonies: `start` and `finish` register, the others sign in. */
+/** The paths: `start` and `finish` register a passkey, the others sign in. */
 export const paths = {
   start: '/passkeys/registration/options',
   finish: '/passkeys/registration/verify',

@@ -49,7 +49,7 @@ it('challenges and passkeys go through the arrows of their diagrams, and through
       await test.post(paths.signInFinish, { challenge_id, credential: key.get(options) })
     },
     registered: async (owner: Owner) => {
-      // An authenticator makes one passkey for an account.
+      // An authenticator creates only one passkey per account.
       const key = owner.key.credentials.length === 0 ? owner.key : createAuthenticator()
       const { id = owner.passkeyId } = (await test.register(owner.headers, key)).json()
       Object.assign(owner, { passkeyId: id })

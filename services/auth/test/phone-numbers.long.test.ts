@@ -22,7 +22,7 @@ beforeAll(async () => {
 afterAll(() => main.close())
 
 let count = 0
-/** A number of the United Kingdom as it is dialled, and as people write it with the zero of the national number. */
+/** Returns a UK number as it is dialled, and as people write it, with the national zero. */
 function nextNumber() {
   const national = `74${String(++count).padStart(8, '0')}`
   return {
@@ -38,7 +38,7 @@ const phonesLike = async (phones: readonly string[]) => {
 }
 const put = (url: string, headers: Readonly<Record<string, string>>, payload: object) =>
   main.app.inject({ method: 'PUT', url, headers, payload })
-/** A user who was stored before numbers were parsed. */
+/** Creates a user as stored before numbers were parsed. */
 const createOld = (phone: string, members: object = {}) =>
   createSignedUp(main.deps, { phone, phone_confirmed_at: '2026-01-01T00:00:00Z', ...members })
 

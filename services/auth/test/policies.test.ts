@@ -4,9 +4,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openTestApp, type TestApp } from './auth-app.ts'
 import { claimsOf } from './authenticator-app.ts'
 
-// Row level security as the guides of Supabase write it: tables of an application beside those of the service, and policies that
-// ask who sends the request. The statements run as PostgREST runs them: it takes the role of the access token for a transaction,
-// and sets a parameter to the token's claims.
+// Tests row level security as in the guides of Supabase: an application's tables next to those of the service, and policies based
+// on the caller. Statements run like in PostgREST, which takes the role of the access token for a transaction and sets a
+// parameter to the claims.
 const PASSWORD = 'correct horse battery'
 
 const SCHEMA = `
@@ -60,7 +60,7 @@ afterAll(async () => {
 })
 
 let people = 0
-/** Signs somebody up. @returns their claims, and their id */
+/** Signs up a user. @returns the claims and the id */
 async function signUp(data: object = {}) {
   people += 1
   const email = `reader${people}@example.com`
@@ -71,7 +71,7 @@ async function signUp(data: object = {}) {
 
 type Claims = Readonly<Record<string, unknown>>
 
-/** Runs a statement as PostgREST does for a request with the claims. @returns its rows, or the code of its error */
+/** Runs a statement as PostgREST does for a request with these claims. @returns its rows or error code */
 async function request(claims: Claims, statement: string): Promise<readonly unknown[] | string> {
   await owner.query('BEGIN')
   try {

@@ -3,7 +3,7 @@ import { errorBody, outcomeOf, statusAndBody, unknownRefreshToken, wrongPassword
 import { OPERATOR } from './forged-token.ts'
 import { type MailApp, openMailApp } from './mail-app.ts'
 
-// An attack: a stranger uses an address before its owner does.
+// Tests an attack: a stranger uses an address before its owner does.
 const STRANGE = { org_id: 'attacker-org' }
 const OWN = { name: 'Ann' }
 const STRANGERS_PASSWORD = 'the password of a stranger'
@@ -47,7 +47,7 @@ describe.each(['compatible', 'strict'])('an address that a stranger has used fir
   }
   const confirm = async (type: string, code: string) => verify({ type, email, token: code })
 
-  /** Expects that nothing of the stranger is in the account. */
+  /** Expects that the account contains no data of the stranger. */
   async function expectOwn(user: { user_metadata: object; identities: { identity_data: object }[] }, data: object) {
     expect(user.user_metadata).toEqual(data)
     for (const { identity_data } of user.identities) expect(identity_data).not.toHaveProperty('org_id')
@@ -73,7 +73,7 @@ describe.each(['compatible', 'strict'])('an address that a stranger has used fir
       email_verified: true,
       phone_verified: false,
     })
-    // In the strict profile the password comes with the code, or afterwards.
+    // In the strict profile, the password is sent with the code or set afterwards.
     expect(await tryPassword({ email, password: OWN_PASSWORD })).toEqual(isStrict ? wrongPassword : 200)
   })
 
@@ -269,7 +269,7 @@ describe.each(['compatible', 'strict'])('an address that a stranger has used fir
     async (path) => {
       await service.post('/signup', { email, password: STRANGERS_PASSWORD, data: STRANGE }, { 'x-jwt-aud': 'mobile' })
       await service.readMail(email)
-      // Within the interval of the last message a request of another audience replaces nothing.
+      // Wait, because a request of another audience replaces nothing within the interval of the last message.
       service.clock.advance(900_000)
       await (path === '/signup' ? ownSignUp() : service.post('/otp', { email, data: OWN }))
       const user = await confirm('email', (await service.readMail(email)).code)

@@ -45,14 +45,14 @@ const SETTINGS = {
 const NEW_PASSWORD = 'a staple of batteries'
 let people = 0
 
-/** The same requests in both profiles, with the answers in which they differ. */
+/** Sends the same requests in both profiles, and compares the answers that differ. */
 const KNOWN = 'Password is known to be weak and easy to guess, please choose a different one.'
 const DEAD_CODE = [403, errorBody(403, 'otp_expired', 'Token has expired or is invalid')]
 const SESSION_GONE = [403, errorBody(403, 'session_not_found', 'Session from session_id claim in JWT does not exist')]
 
 describe.each(['compatible', 'strict'] as const)('AUTH_PROFILE=%s', (profile) => {
   const isStrict = profile === 'strict'
-  /** Picks the first value in the compatible profile and the second in the strict one. */
+  /** Returns the first value in the compatible profile, and the second in the strict profile. */
   const either = <T, U>(compatible: T, strict: U): T | U => (isStrict ? strict : compatible)
   const expires_in = either(3_600, 900)
   let test: MailApp
@@ -83,13 +83,13 @@ describe.each(['compatible', 'strict'] as const)('AUTH_PROFILE=%s', (profile) =>
     ['short one', 'length', 'Password should be at least 15 characters.'],
     ['PasswordPassword', 'pwned', KNOWN],
     ['12345678password', 'pwned', KNOWN],
-    // The policy knows the service by the host of its addresses.
+    // The policy uses the host of the service's addresses as its name.
     ['localhost-localhost', 'pwned', KNOWN],
   ])('refuses the weak password %j only in the strict profile', async (password, reason, text) => {
     const weak = [422, errorBody(422, 'weak_password', text, { weak_password: { reasons: [reason] } })]
     expect(outcomeOf(await test.post('/signup', { email, password }))).toEqual(either(200, weak))
     expectUser(await test.post('/signup', { email: `x${email}`, password: NEW_PASSWORD }), unconfirmedBody(`x${email}`))
-    // An admin cannot give such a password to a new user either.
+    // An admin cannot set such a password for a new user either.
     const made = await test.post('/admin/users', { email: `a${email}`, password }, OPERATOR)
     expect(outcomeOf(made)).toEqual(either(200, weak))
   })
@@ -158,7 +158,7 @@ describe.each(['compatible', 'strict'] as const)('AUTH_PROFILE=%s', (profile) =>
     const refusal = { error: 'invalid_request', error_code: 'validation_failed', error_description: text, sb: '' }
     const { provider: _none, ...session } = fragmentBody('', { type: 'magiclink' })
     expect(told).toEqual(either(session, refusal))
-    // A refused link uses up nothing.
+    // A refused link does not use up the code.
     const typed = await test.post('/verify', { type: 'magiclink', email, token: code })
     expect(outcomeOf(typed)).toEqual(either(DEAD_CODE, 200))
   })
@@ -267,7 +267,7 @@ describe.each(['compatible', 'strict'] as const)('AUTH_PROFILE=%s', (profile) =>
     const landed = await comeBackAs(test, await begin(), owner)
     const { identities } = (await test.app.inject({ url: '/user', headers: stranger.headers })).json()
     expect(identities).toHaveLength(either(2, 1))
-    // The browser that came back did not begin the flow, so it cannot end it.
+    // Another browser began the flow, so the browser that came back cannot end it.
     const exchange = async (code: string | undefined, code_verifier = VERIFIER) =>
       (await test.post('/token?grant_type=pkce', { auth_code: code, code_verifier })).json()
     expect(await exchange(landed.query.code, 'a guess'.repeat(7))).toEqual(
@@ -363,7 +363,7 @@ describe.each(['compatible', 'strict'] as const)('AUTH_PROFILE=%s', (profile) =>
       { type: 'email_change', expires_in },
     )
     const shown = await test.app.inject({ url: '/user', headers: stranger.headers })
-    // An access token outlives its session in the compatible profile, and its refresh token does not.
+    // In the compatible profile, an access token outlives its session, but the refresh token does not.
     expect(outcomeOf(shown)).toEqual(either(200, SESSION_GONE))
     expect(outcomeOf(await test.post('/token?grant_type=refresh_token', { refresh_token }))).toEqual(
       unknownRefreshToken,
@@ -443,7 +443,7 @@ describe.each(['compatible', 'strict'] as const)('AUTH_PROFILE=%s', (profile) =>
 
   // ASVS 6.2.8, 6.2.9, 6.2.10
   it('accepts a password of 64 characters exactly as it was sent, also after ten years', async () => {
-    // No other test may stand ten years later.
+    // Open a separate service, because no other test may run ten years later.
     const later = await openMailApp({ ...SETTINGS, ...stub.settings, AUTH_PROFILE: profile })
     onTestFinished(() => later.close())
     const signedIn = await createSignedIn(later)

@@ -3,7 +3,7 @@ import type { UserIdentifier } from '../src/requests/fields.ts'
 import type { User } from '../src/users/user.ts'
 import { insertUser } from '../src/users/user-change-repository.ts'
 
-/** The email and the phone number of one user. */
+/** A user's email and phone number. */
 export interface Reach {
   readonly byEmail: UserIdentifier
   readonly byPhone: UserIdentifier
@@ -11,7 +11,7 @@ export interface Reach {
 
 let people = 0
 
-/** An email and a phone number that no user of another test has. */
+/** Returns an email and a phone number that no other test uses. */
 export function newReach(): Reach {
   people += 1
   return {
@@ -20,7 +20,7 @@ export function newReach(): Reach {
   }
 }
 
-/** Stores a user with an email and a phone number, neither of them confirmed. */
+/** Stores a user with an unconfirmed email and phone number. */
 export function addReachable(
   db: Db,
   { byEmail, byPhone }: Reach,

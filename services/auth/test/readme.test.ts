@@ -12,7 +12,7 @@ beforeAll(async () => {
 afterAll(() => main.close())
 
 const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8')
-/** The curl commands of the first run, as URL, header and body. */
+/** The curl commands of the first run, with their URL, header and body. */
 const commands = [
   ...readme.matchAll(/^curl "\$AUTH_URL(\/[^\s"]*)"(?: -H '([\w-]+): ([^']*)')?(?: -d '(.*)')?$/gm),
 ].map(([, url = '', header = 'accept', value = '*/*', body]) => ({ url, header, value, body }))

@@ -6,25 +6,25 @@ import { createSignedIn, type SignedIn, signIn } from './signed-in.ts'
 
 type Headers = SignedIn['headers']
 
-/** A user with an authenticator app in a session of aal2, and another session of aal1. */
+/** A user with an authenticator app, a session of aal2, and another session of aal1. */
 export type AppOwner = SignedIn & SteppedUpSession & { readonly later: SignedIn }
-/** The same with recovery codes. */
+/** The same user with recovery codes. */
 export type CodeOwner = AppOwner & { readonly id: string; readonly codes: readonly string[] }
 
-/** The service with recovery codes switched on. */
+/** The service with recovery codes enabled. */
 export interface RecoveryCodesApp extends MailApp {
   generate(headers: Headers, payload?: object): Promise<LightMyRequestResponse>
   regenerate(headers: Headers): Promise<LightMyRequestResponse>
   verify(headers: Headers, code?: string): Promise<LightMyRequestResponse>
   remove(headers: Headers): Promise<LightMyRequestResponse>
-  /** Reads how many codes are left. @returns the body of the answer */
+  /** Reads the number of unused codes. @returns the body of the answer */
   readStatus(headers: Headers): Promise<unknown>
   createWithApp(): Promise<AppOwner>
   createWithCodes(): Promise<CodeOwner>
   fail(method: 'GET' | 'POST' | 'DELETE', url: string, headers: Headers, failure: Failure): Promise<void>
 }
 
-/** The path of recovery codes. The paths of `regenerate` and `verify` begin with it. */
+/** The path of recovery codes, and the prefix of `regenerate` and `verify`. */
 export const RECOVERY_CODES = '/factors/recovery-codes'
 
 /** The refusals of recovery codes: status, code and text. */
@@ -34,7 +34,7 @@ export const failures = {
   needsAal2: [403, 'insufficient_aal', 'AAL2 required to enroll a new factor'],
 } as const
 
-/** Opens the service. It mails its users about new and unenrolled factors. */
+/** Opens the service. It mails users about new and unenrolled factors. */
 export async function openRecoveryCodesApp(): Promise<RecoveryCodesApp> {
   const service = await openMailApp({
     AUTH_DB_NAMESPACE: 'app',
@@ -49,7 +49,7 @@ export async function openRecoveryCodesApp(): Promise<RecoveryCodesApp> {
   const createWithApp: RecoveryCodesApp['createWithApp'] = async () => {
     const signedIn = await createSignedIn(service)
     const steppedUp = await addApp(service, signedIn.headers, 'app')
-    // Factors are listed by age, so the codes have to be younger than the app.
+    // Factors are listed by age, so the codes must be newer than the app.
     service.clock.advance(1)
     return { ...signedIn, ...steppedUp, later: await signIn(service, signedIn) }
   }

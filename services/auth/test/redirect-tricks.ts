@@ -1,8 +1,8 @@
-/** The host that SITE_URL names in the tests that use these. */
+/** The host of SITE_URL in tests that use these addresses. */
 export const SITE_HOST = 'app.example.com'
 const EVIL = 'evil.test'
 
-/** Characters between a good host and a bad one that parsers read differently. */
+/** Characters between a permitted and a malicious host that parsers interpret differently. */
 const BETWEEN = [
   ...'@ \\ \\@ /@ ;@ :@ &@ %40 %2540 @@ #@ ?@ # ? / : ; & $ + ! * ( ) , = ~ _ - . .. ... %2f %2F %5c %5C %23 %3f %3a'.split(
     ' ',
@@ -14,7 +14,7 @@ const BETWEEN = [
   ...[':pw@', ':443@', ':80#@', '.com@', '[@', ']@', '[', '%5b', '"', "'", '<', '>', '`', '{', '|', '^'],
 ]
 
-/** Prefixes that a browser may read as an address of another host. */
+/** Prefixes that a browser may interpret as an address of another host. */
 const BEGINNINGS = [
   ...'// /// //// \\\\ /\\ \\/ \\ http: https: http:/ https:/ http:/// https:/// https://// https:\\ https:\\\\'.split(
     ' ',
@@ -32,7 +32,7 @@ const BEGINNINGS = [
   ...['ht\ntps://', 'https\t://', 'https:\t//', 'https:/\n/', '\u0001https://', '\u2028//', '〱//', '〵//', 'ゝ//'],
 ]
 
-/** Targets with schemes that run code, read files or leave the web. */
+/** Schemes that run code, read files or leave the web. */
 const SCHEMES = [
   ...'javascript data vbscript file about blob JaVaScRiPt javascript%3a view-source jar filesystem livescript mocha'.split(
     ' ',
@@ -40,7 +40,7 @@ const SCHEMES = [
   ...['java\tscript', 'java\nscript', ' javascript', '\u0001javascript', 'javascript\u0000', 'javascript\t'],
 ].flatMap((scheme) => [`${scheme}:alert(1)`, `${scheme}://${SITE_HOST}/%0aalert(1)`])
 
-/** Numbers and addresses in place of a host. */
+/** Numbers and addresses as hosts. */
 const ADDRESSES = [
   ...'2130706433 0x7f000001 017700000001 0177.0.0.1 0x7f.1 127.1 127.0.1 0 0.0.0.0 10.0.0.1 192.168.0.1 172.16.0.1'.split(
     ' ',
@@ -53,7 +53,7 @@ const ADDRESSES = [
   ),
 ].map((host) => `https://${host}/`)
 
-/** A good address somewhere in a bad one, and line breaks that would begin another header. */
+/** Malicious addresses that contain a permitted one, and line breaks that would start another header. */
 const DECOYS = [
   `https://${EVIL}/https://${SITE_HOST}`,
   `https://${EVIL}/?next=https://${SITE_HOST}`,
@@ -88,7 +88,7 @@ const DECOYS = [
   `myapps://callback`,
 ]
 
-/** More than 300 addresses that try to leave the hosts of a policy. */
+/** More than 300 addresses that try to escape the hosts of a policy. */
 export const REDIRECT_TRICKS: readonly string[] = [
   ...new Set([
     ...BETWEEN.flatMap((between) => [`https://${SITE_HOST}${between}${EVIL}`, `https://${EVIL}${between}${SITE_HOST}`]),

@@ -1,6 +1,6 @@
 import type { RefreshRules } from '../src/sessions/refresh-session.ts'
 
-/** No session ends by itself, and a used token may be reused during the whole test. */
+/** Rules without session ends. A used token may be reused during the whole test. */
 export const lenientRules: RefreshRules = {
   revokeFamily: true,
   reuseSeconds: 1_000,

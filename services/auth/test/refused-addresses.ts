@@ -1,6 +1,6 @@
 import { isIPv6 } from 'node:net'
 
-/** IPv4 addresses that no setting may call without the allow-list. */
+/** IPv4 addresses that the service may call only if the allow-list contains them. */
 const IPV4 = [
   '0.0.0.0',
   '0.1.2.3',
@@ -68,7 +68,7 @@ export const RESOLVED: Readonly<Record<string, readonly string[]>> = {
   'xn--p8j9a0d9c9a.example': ['127.0.0.1'],
 }
 
-/** Every way of writing an IPv4 address that a URL understands. */
+/** Returns every notation of an IPv4 address that URLs support. */
 function spell(address: string): readonly string[] {
   const [a = 0, b = 0, c = 0, d = 0] = address.split('.').map(Number)
   const number = ((a * 256 + b) * 256 + c) * 256 + d
@@ -86,7 +86,7 @@ function spell(address: string): readonly string[] {
   ]
 }
 
-/** Hosts as they stand in a URL, more than 200 of them. */
+/** More than 200 hosts, as in URLs. */
 export const REFUSED_HOSTS: readonly string[] = [
   ...IPV4.flatMap(spell),
   ...IPV6.filter(isIPv6).map((address) => `[${address}]`),
@@ -95,7 +95,7 @@ export const REFUSED_HOSTS: readonly string[] = [
   'api.twilio.com@169.254.169.254',
 ]
 
-/** One host of each kind: every way of writing one address, an IPv6 address, each kind of name, a user before the host. */
+/** One host of each kind: all notations of one address, an IPv6 address, each kind of name, and a host with a user. */
 export const REFUSED_KINDS: readonly string[] = [
   ...spell('169.254.169.254'),
   '[fd00:ec2::254]',

@@ -5,7 +5,7 @@ import type { FastifyPluginAsync } from 'fastify'
 import { errorVocabulary } from '../src/error-body.ts'
 import { statusAndBody } from './bodies.ts'
 
-/** Returns the answers of a server with these routes alone to a POST whose body is not JSON, at each URL. */
+/** Returns the answers of a server with only these routes to a POST whose body is not JSON, for each URL. */
 export async function answersOf(routes: FastifyPluginAsync, urls: readonly string[]) {
   const app = createServer({
     logger: createLogger({ level: 'panic', stdout: false }).logger,

@@ -4,8 +4,8 @@ const outcomes = new Map<string, HashOutcome>()
 const passwords = new Map<string, string>()
 
 /**
- * Does password work like `runHashTasks`, but does each task once: thousands of tests have a few passwords between them, and a
- * hash takes longer than most of the requests around it. So users with the same password have the same hash here.
+ * Does password work like `runHashTasks`, but each task only once. Thousands of tests share a few passwords, and a hash takes
+ * longer than most requests. So users with the same password have the same hash here.
  */
 export function runRemembered(tasks: readonly HashTask[]): Promise<readonly HashOutcome[]> {
   return Promise.all(tasks.map(async (task) => recall(task) ?? (await doAndRemember(task))))

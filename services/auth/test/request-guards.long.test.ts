@@ -39,10 +39,10 @@ const guarded = await openTestApp({
 afterAll(() => Promise.all([limited.close(), unlimited.close(), guarded.close()]))
 
 interface Guarded extends FailingRequest {
-  /** Requests that a client has at once, for all rows of a bucket together (reference: Request limits). */
+  /** The burst of a bucket. All rows of a bucket share it (reference: Request limits). */
   readonly bucket?: readonly [name: string, burst: number]
   readonly captcha: boolean
-  /** Status and body of the answer once the guards let the request pass. It then fails without side effects. */
+  /** The status and body after the guards admit the request. It then fails without side effects. */
   readonly past: readonly [status: number, body: unknown]
 }
 
@@ -234,7 +234,7 @@ describe('request buckets', () => {
     ])
     const limitedOnes = requests.filter(({ bucket }) => bucket).map(({ method, url }) => `${method} ${url}`)
     expect(ways.filter((way) => !limitedOnes.includes(way))).toEqual([])
-    // The other endpoints are reached from a provider, guarded by `state`, or from a mail.
+    // The other endpoints are reached from a provider, with a `state`, or from a mail.
     const others = operations.filter(({ redirects }) => redirects).map(({ called }) => called)
     expect(others.sort()).toEqual([
       'GET /authorize',

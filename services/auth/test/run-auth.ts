@@ -8,20 +8,20 @@ import { adopted, prepared } from '@trestle/testing/temporary-database.ts'
 
 const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url))
 
-/** The binary as a process of its own. */
+/** The auth program as a separate process. */
 export interface AuthProcess {
   readonly stdout: () => string
-  /** Resolves once standard output contains the text; rejects when the process ends before. */
+  /** Resolves when standard output contains the text. Rejects if the process ends before. */
   readonly waitForOutput: (pattern: RegExp) => Promise<void>
-  /** Resolves once standard error contains the text; rejects when the process ends before. */
+  /** Resolves when standard error contains the text. Rejects if the process ends before. */
   readonly waitForReport: (pattern: RegExp) => Promise<void>
-  /** `kill -9`. */
+  /** Kills the process with SIGKILL. */
   readonly kill: () => void
-  /** Exit code, or the signal that ended it. */
+  /** The exit code, or the signal that ended the process. */
   readonly exited: Promise<number | string | null>
 }
 
-/** Starts the command line of auth as a process, with settings of its own. */
+/** Starts auth's command line as a process, with its own settings. */
 export function runAuth(args: readonly string[], databaseUrl: string): AuthProcess {
   return runAuthWith(args, {
     AUTH_DATABASE_URL: databaseUrl,
@@ -35,10 +35,10 @@ export function runAuth(args: readonly string[], databaseUrl: string): AuthProce
   })
 }
 
-/** Starts the command line of auth as a process, with exactly these settings. */
+/** Starts auth's command line as a process, with only these settings. */
 export function runAuthWith(args: readonly string[], settings: Readonly<Record<string, string>>): AuthProcess {
   const child = spawn(process.execPath, [MAIN, ...args], {
-    // This folder has no .env.
+    // This folder has no `.env` file.
     cwd: tmpdir(),
     env: { ...programEnvironment, ...settings },
   })

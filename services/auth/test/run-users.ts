@@ -6,11 +6,11 @@ import type { TestApp } from './auth-app.ts'
 interface UsersRun {
   readonly output: string
   readonly reports: readonly string[]
-  /** The message of an error; undefined where the command succeeds. */
+  /** The error message, or `undefined` if the command succeeds. */
   readonly failure: unknown
 }
 
-/** Runs `auth users …`: what it prints, what it reports, and why it fails. */
+/** Runs `auth users …`. Returns its output, its report and its error. */
 export async function runUsers(
   { deps, clock }: Pick<TestApp, 'deps' | 'clock'>,
   words: readonly string[],

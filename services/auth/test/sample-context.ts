@@ -2,7 +2,7 @@ import type { RequestContext } from '../src/requests/request-context.ts'
 import type { Admin } from '../src/sessions/admin.ts'
 import { leaveToOperators } from '../src/users/user.ts'
 
-/** The context of a request without headers, for a use case. */
+/** The request context of a use case, without headers. */
 export const CONTEXT: RequestContext = {
   audience: 'authenticated',
   ip: '192.0.2.1',
@@ -13,7 +13,7 @@ export const CONTEXT: RequestContext = {
   linkBase: 'http://localhost:8081',
 }
 
-/** The admin that the token of a service speaks for. */
+/** The admin of a service token. */
 export const SERVICE: Admin = {
   userId: null,
   sessionId: null,

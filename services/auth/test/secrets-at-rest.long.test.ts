@@ -30,7 +30,7 @@ beforeAll(async () => {
       AUTH_EXTERNAL_PHONE_ENABLED: 'true',
       AUTH_SMTP_MAX_FREQUENCY: '0',
       AUTH_SMS_MAX_FREQUENCY: '0',
-      // Longer than any number that occurs in a row or a log line by chance.
+      // Codes are longer than any number that a row or log line contains by chance.
       AUTH_MAILER_OTP_LENGTH: '10',
       AUTH_SMS_OTP_LENGTH: '10',
       AUTH_MFA_PHONE_OTP_LENGTH: '10',
@@ -48,9 +48,9 @@ afterAll(async () => {
   rmSync(folder, { recursive: true })
 })
 
-/** The secrets that no row and no log line may contain, by name. */
+/** The secrets, by name. No row and no log line may contain them. */
 const secrets = new Map<string, string>([['JWT_SECRET', JWT_SECRET]])
-/** The values that rows may contain and log lines may not. */
+/** Values that rows may contain but log lines may not. */
 const addresses = ['ada@example.com', 'grace@example.com', '14155550100']
 
 const keep = (name: string, value: string): string => {
@@ -59,7 +59,7 @@ const keep = (name: string, value: string): string => {
   return value
 }
 
-/** Runs every flow that makes a secret, and uses each secret up. */
+/** Runs every flow that creates a secret, and uses up each secret. */
 async function signEverybodyIn(): Promise<void> {
   const [ada = '', grace = '', phone = ''] = addresses
   const password = keep('password', 'correct horse battery staple')
@@ -135,7 +135,7 @@ async function signEverybodyIn(): Promise<void> {
   await askInVain(session.access_token, password)
 }
 
-/** Second factors of each kind, some used and some not. */
+/** Enrols second factors of each kind, and uses some of them. */
 async function showSecondFactors(headers: { readonly authorization: string }): Promise<void> {
   let bearer = headers
   const ask = async (url: string, payload: object) => (await service.post(url, payload, bearer)).json()
@@ -155,7 +155,7 @@ async function showSecondFactors(headers: { readonly authorization: string }): P
   await ask(`/factors/${id}/verify`, { challenge_id, code })
 }
 
-/** An operator makes a link to sign in as a user, which stays unused. A repeat is answered with it for a day. */
+/** Creates an operator's sign-in link, and leaves it unused. For a day, an idempotent request gets the same link. */
 async function generateSignInLink(): Promise<void> {
   const { user } = await createSignedUp(service.deps)
   const admin = await createOperator(service, 'admin')
@@ -165,7 +165,7 @@ async function generateSignInLink(): Promise<void> {
   expect([status, keep('token of a sign-in link', token)]).toEqual([201, expect.stringMatching(/^[0-9a-f]{56}$/)])
 }
 
-/** Refused requests are logged too, with secrets in their own members and in wrong ones. */
+/** Sends invalid requests, which are logged too, with secrets in the right and in wrong members. */
 async function askInVain(accessToken: string, password: string): Promise<void> {
   const misplaced = keep('misplaced secret', 'Tr0ub4dor-and-3')
   const bearer = { authorization: `Bearer ${accessToken}x`, cookie: `token=${misplaced}`, apikey: misplaced }
@@ -183,7 +183,7 @@ describe('secrets', () => {
   it('are stored in no row in the clear', async () => {
     await service.idle()
     const rows = await readRows(service.deps)
-    // The search finds a text that is stored.
+    // Check that the search finds a stored text.
     expect(addresses.filter((address) => !rows.includes(address))).toEqual([])
     const found = [...secrets].filter(([, secret]) => spellings(secret).some((text) => rows.includes(text)))
     expect(found.map(([name]) => name)).toEqual([])

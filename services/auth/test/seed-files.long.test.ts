@@ -9,10 +9,10 @@ import { openTestApp, type TestApp } from './auth-app.ts'
 import { claimsOf } from './authenticator-app.ts'
 import { amrEntry, anyId, claimsBody, emailIdentity, errorBody, statusAndBody, userBody } from './bodies.ts'
 
-// The SQL of applications for Supabase: seed files that make users with passwords of pgcrypto, functions that change users, and
-// the queries of the page of users in Studio.
+// Tests SQL of applications for Supabase: seed files that create users with pgcrypto passwords, functions that change users, and
+// the queries of the users page in Studio.
 const PASSWORD = 'correct horse battery'
-/** Any moment, written as the profile supabase writes it. */
+/** Matches any time in the format of the profile supabase. */
 const time = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?Z$/)
 
 let test: TestApp
@@ -33,7 +33,7 @@ beforeEach(() => {
   email = `seed${people}@example.com`
 })
 
-/** Inserts a user as the guides do, with a password and tokens that are empty or NULL. @returns the id */
+/** Inserts a user like the guides, with a password, and with empty or NULL tokens. @returns the id */
 async function seed({ password = PASSWORD, confirmed = 'now()', token = `''` } = {}): Promise<string> {
   const { rows } = await owner.query<{ user_id: string }>(
     `WITH person AS (
@@ -57,7 +57,7 @@ async function seed({ password = PASSWORD, confirmed = 'now()', token = `''` } =
 }
 
 const signIn = (password = PASSWORD) => test.post('/token?grant_type=password', { email, password })
-/** Compares the stored hash as functions of applications do. */
+/** Compares the stored hash as applications' functions do. */
 async function isRight(): Promise<unknown> {
   const compare =
     'SELECT encrypted_password = crypt($2, encrypted_password) AS "isRight" FROM auth.users WHERE email = $1'
@@ -66,7 +66,7 @@ async function isRight(): Promise<unknown> {
 const refresh = (token: string) => test.post('/token?grant_type=refresh_token', { refresh_token: token })
 const getUser = (token: string) => test.app.inject({ url: '/user', headers: { authorization: `Bearer ${token}` } })
 
-/** Seeds somebody and signs them in. */
+/** Seeds a user and signs them in. */
 async function signedIn() {
   const id = await seed()
   const { access_token, refresh_token } = (await signIn()).json()
@@ -297,7 +297,7 @@ describe('the page of users in Studio', () => {
 })
 
 describe('pgcrypto', () => {
-  /** An empty database, in which a role may make schemas. @returns the options of `migrate` for that role in a profile */
+  /** Creates an empty database whose role may create schemas. @returns the options of `migrate` for this role */
   async function empty(prepare = '') {
     const database = await createEmptyDatabase()
     const url = new URL(database.directUrl)

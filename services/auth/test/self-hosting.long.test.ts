@@ -24,7 +24,7 @@ afterAll(async () => {
   await database.drop()
 })
 
-/** Starts the service by the environment of the self-hosting files. Only addresses differ. */
+/** Starts the service with the environment of the self-hosting files. Only addresses differ. */
 async function start(): Promise<string> {
   const url = Object.assign(new URL(database.directUrl), { username: OWNER, password: PASSWORD })
   const service = runAuthWith(['serve'], {

@@ -1,4 +1,4 @@
-/** The settings that the self-hosting files of Supabase give their service `auth`, with values of our own. */
+/** The settings of the service `auth` in Supabase's self-hosting files, with test values. */
 export const SELF_HOSTING: Readonly<Record<string, string>> = {
   API_EXTERNAL_URL: 'http://localhost:8000',
   GOTRUE_API_HOST: '0.0.0.0',

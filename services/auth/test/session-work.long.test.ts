@@ -16,26 +16,24 @@ import { runRemembered } from './remembered-hashes.ts'
 import { createSignedIn, type SignedIn, signIn } from './signed-in.ts'
 
 type Headers = SignedIn['headers']
-/** A user with two sessions. `here` starts the work. */
+/** A user with two sessions. The work starts in `here`. */
 interface Owner {
   readonly here: SignedIn
   readonly there: SignedIn
 }
-/** The sessions after an event: a fresh one, or one that an event has left at aal2, and the password. */
+/** The user's state after an event: a new session or one that is still at aal2, and the password. */
 interface After {
   readonly headers?: Headers
   readonly password?: string
 }
-/** Finishes work that was started, from a session of after the event. */
+/** Finishes started work in a session that exists after the event. */
 type Finish = (headers: Headers) => Promise<'ends' | 'stays' | unknown>
 
 const NEW_PASSWORD = 'a staple of batteries'
 const OLD_TOKEN = 'refresh_token_already_used'
 let count = 0
 
-/**
- * Runs tasks, some at a time: on a slow machine the service refuses what would wait for long. @returns their results, in order
- */
+/** Runs a limited number of tasks in parallel, because the service refuses long waits. @returns their results, in order */
 async function runInPools<Result>(tasks: readonly (() => Promise<Result>)[]): Promise<Result[]> {
   const left = [...tasks.entries()]
   const results: Result[] = []
@@ -46,7 +44,7 @@ async function runInPools<Result>(tasks: readonly (() => Promise<Result>)[]): Pr
   return results
 }
 
-/** The cells of the table, by event and kind. */
+/** The table's cells, by event and kind of work. */
 const reference = readFileSync(new URL('../../../docs/reference/auth.md', import.meta.url), 'utf8')
 const section = reference.split('### Work of sessions\n')[1]?.split('\n## ')[0] ?? ''
 const rows = section
@@ -66,7 +64,7 @@ const table = Object.fromEntries(
   ]),
 )
 
-/** `stays` for a success, `ends` for the refusals of what is gone, and else the answer itself. */
+/** Returns `stays` for a success, `ends` for a refusal of ended work, and otherwise the answer itself. */
 function judge(answer: LightMyRequestResponse, ...refusals: readonly (readonly [number, object])[]): unknown {
   const outcome = outcomeOf(answer)
   if (outcome === 200) return 'stays'
@@ -105,8 +103,8 @@ describe.each(['compatible', 'supabase'])('what a session has started, AUTH_PROF
       AUTH_WEBAUTHN_RP_DISPLAY_NAME: 'The App',
       AUTH_WEBAUTHN_RP_ORIGINS: 'https://app.example.com',
     }
-    // Authentication methods are dated by the clock of the database. The hasher measures no time, or a slow machine would refuse
-    // so many sign-ins.
+    // The database's clock dates authentication methods, so use the real time. The hasher measures no time, because a slow
+    // machine would otherwise refuse so many sign-ins.
     const passwords = createPasswordHasher({ runTasks: runRemembered, concurrency: 8, clock: () => 0 })
     service = await openMailApp(settings, { replace: () => ({ now: () => new Date(), passwords }) })
     operator = await createOperator(real(), 'admin')
@@ -135,9 +133,9 @@ describe.each(['compatible', 'supabase'])('what a session has started, AUTH_PROF
     return answer.json()
   }
 
-  /** The addresses of changes that have ended. */
+  /** The addresses of ended changes. */
   const gone: string[] = []
-  /** Expects that an ended change is gone from the record, and asks for its message once more. */
+  /** Expects that the record has no ended change, and requests its message again. */
   async function sendGoneAgain({ here }: Owner, type: 'email_change' | 'phone_change', to: string) {
     const user = (await send('GET', `/admin/users/${here.user.id}`, OPERATOR)).json()
     expect([user.new_email, user.new_phone]).toEqual([undefined, undefined])
@@ -147,7 +145,7 @@ describe.each(['compatible', 'supabase'])('what a session has started, AUTH_PROF
     return 'ends'
   }
 
-  /** Makes the sessions of a user old, so that a new password needs a nonce. */
+  /** Ages the user's sessions, so that a new password needs a nonce. */
   const age = ({ here }: Owner) =>
     sql`UPDATE ${sql.table('sessions')} SET created_at = created_at - interval '2 days' WHERE user_id = ${here.user.id}`.execute(
       service.deps.db,
@@ -254,7 +252,7 @@ describe.each(['compatible', 'supabase'])('what a session has started, AUTH_PROF
     return {}
   }
   const refresh = (refresh_token: string) => service.post('/token?grant_type=refresh_token', { refresh_token })
-  /** Refreshes twice, and comes back with the first token. */
+  /** Refreshes twice, and then uses the first token again. */
   const steal = async ({ refreshToken }: SignedIn): Promise<After> => {
     const second = (await refresh(refreshToken)).json().refresh_token
     await refresh(second)
@@ -329,7 +327,7 @@ describe.each(['compatible', 'supabase'])('what a session has started, AUTH_PROF
     'an operator secures the account from a later time': [
       async (owner) => {
         const made = Date.now()
-        // A time of the same millisecond would take what has just been made.
+        // Wait for the next millisecond. In the same one, the event would also end what was just created.
         while (Date.now() === made) await setImmediate()
         return secure(owner, new Date())
       },
@@ -381,7 +379,7 @@ describe.each(['compatible', 'supabase'])('what a session has started, AUTH_PROF
     }
   })
 
-  /** Starts the work in one of two sessions, lets the event happen, and finishes the work from another session. */
+  /** Starts the work in one session, triggers the event, and finishes the work in another session. */
   async function observe(start: (owner: Owner) => Promise<Finish>, event: (owner: Owner) => Promise<After>) {
     const here = await createSignedIn(service)
     const owner = { here, there: await signIn(service, here) }

@@ -7,18 +7,18 @@ export interface SignedIn extends SignedUp {
   readonly headers: { readonly authorization: string }
   readonly refreshToken: string
   readonly sessionId: string
-  /** The record that the session carried. */
+  /** The user record in the session's answer. */
   readonly record: Readonly<Record<string, unknown>>
 }
 
 const Identities = z.object({ identities: z.tuple([z.object({ identity_id: z.string() })], z.unknown()) })
 
-/** The id of the first identity of a user, which goes with the address of their sign-up. */
+/** Returns the id of a user's first identity, which has the sign-up address. */
 export function ownIdentityId({ record }: Pick<SignedIn, 'record'>): string {
   return Identities.parse(record).identities[0].identity_id
 }
 
-/** Signs somebody in by password. */
+/** Signs in a user with a password. */
 export async function signIn(
   { app }: Pick<TestApp, 'app'>,
   { phone, ...signedUp }: SignedUp & { readonly phone?: string },
@@ -32,7 +32,7 @@ export async function signIn(
   return { ...signedUp, headers, refreshToken, sessionId: String(claims.session_id), record }
 }
 
-/** Makes a confirmed user with a password and signs them in. */
+/** Creates a confirmed user with a password, and signs them in. */
 export async function createSignedIn(
   test: TestApp,
   changes: Parameters<typeof createSignedUp>[1] = {},

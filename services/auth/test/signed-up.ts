@@ -3,7 +3,7 @@ import { insertIdentity } from '../src/identities/identity-repository.ts'
 import type { User } from '../src/users/user.ts'
 import { insertUser } from '../src/users/user-change-repository.ts'
 
-/** A user who has signed up and confirmed. */
+/** A confirmed user. */
 export interface SignedUp {
   readonly user: User
   readonly email: string
@@ -11,10 +11,10 @@ export interface SignedUp {
 }
 
 let count = 0
-/** Few, because each is hashed once; several, so that the users of one test differ in their passwords. */
+/** The number of passwords. It is low because each is hashed once, but a test needs users with different passwords. */
 const PASSWORDS = 4
 
-/** Stores a confirmed user with an email, a password and the email's identity. */
+/** Stores a confirmed user with an email, its identity and a password. */
 export async function createSignedUp(
   { db, passwords }: Pick<AuthDeps, 'db' | 'passwords'>,
   changes: Partial<Parameters<typeof insertUser>[1]> = {},
@@ -44,7 +44,7 @@ export async function createSignedUp(
   return { user, email, password }
 }
 
-/** Stores one more user who has verified an email, at a provider. */
+/** Stores another user who has verified this email at a provider. */
 export async function createSecondOwner(
   { deps }: { readonly deps: Pick<AuthDeps, 'db' | 'passwords'> },
   email: string,

@@ -19,7 +19,7 @@ const [drawn] = diagramsOf(readFileSync(new URL('../src/access-tokens/README.md'
 it('a signing key goes through the arrows of its diagram, and through no others', async () => {
   const test = await openTestApp()
   const { deps } = test
-  // The table of states in the README.
+  // Determines the state as in the README's table.
   const watched = await watchRows(test.database.directUrl, {
     [TABLE]: (watchedRow) => {
       const { state, retire_at } = watchedRow.row

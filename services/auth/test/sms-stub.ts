@@ -1,32 +1,32 @@
 import { type StubAnswer, startStubProvider } from '@trestle/testing/stub-provider.ts'
 import { vi } from 'vitest'
 
-/** An SMS as the gateway took it. */
+/** An SMS that the gateway received. */
 export interface ReadSms {
-  /** E.164 digits. */
+  /** The E.164 digits of the phone. */
   readonly to: string
   readonly text: string
   readonly code: string
   readonly channel: 'sms' | 'whatsapp'
 }
 
-/** A gateway (Twilio) that keeps the requests that it gets. */
+/** A stub of the Twilio gateway that records requests. */
 export interface SmsStub {
-  /** Settings of a service that uses it. */
+  /** The settings of a service that uses the stub. */
   readonly settings: Readonly<Record<string, string>>
-  /** Every SMS that has come, also those that were refused. */
+  /** All received SMS, including refused ones. */
   readonly messages: readonly ReadSms[]
-  /** The answer to every later request. */
+  /** The answer to all later requests. */
   answer: StubAnswer | Promise<StubAnswer>
-  /** Waits for the next SMS to a phone (E.164 digits) that was not read yet. */
+  /** Waits for the next unread SMS to a phone (E.164 digits). */
   read(to: string): Promise<ReadSms>
   close(): Promise<void>
 }
 
-/** The answer of a gateway that accepts everything. */
+/** The answer of a gateway that accepts all messages. */
 export const SMS_TAKEN: StubAnswer = { status: 201, body: { sid: 'SM1', status: 'queued' } }
 
-/** An SMS gateway on loopback. */
+/** Starts an SMS gateway on loopback. */
 export async function startSmsStub(): Promise<SmsStub> {
   const messages: ReadSms[] = []
   const unread: ReadSms[] = []

@@ -7,7 +7,7 @@ import { OPERATOR } from './forged-token.ts'
 import { type MailApp, openMailApp } from './mail-app.ts'
 import { createSignedIn, type SignedIn } from './signed-in.ts'
 
-// An SSO user has left the company: the identity provider lets them in no more, and they look for another way in.
+// Tests an SSO user who has left the company. The identity provider refuses them, and they try another way to sign in.
 const MANAGED = [
   422,
   errorBody(422, 'user_sso_managed', 'Updating email, phone, password of a SSO account only possible via SSO'),
@@ -134,7 +134,7 @@ describe.each(['compatible', 'strict', 'supabase'])('an SSO user, AUTH_PROFILE=%
   const account = () => ({ sub: phone, email: sso.email, verified: true })
   const exchange = (auth_code: string | undefined) =>
     service.post('/token?grant_type=pkce', { auth_code, code_verifier: VERIFIER })
-  /** Goes to a provider, and comes back as the account there. @returns the parameters that end the flow */
+  /** Goes to a provider and returns with the account there. @returns the parameters at the end of the flow */
   const comeBack = async (path: string, headers = {}, meanwhile = async () => {}) => {
     const url = `${path}?${new URLSearchParams({ provider: 'keycloak', ...PKCE })}`
     const { location } = (await service.app.inject({ url, headers })).headers
@@ -151,7 +151,7 @@ describe.each(['compatible', 'strict', 'supabase'])('an SSO user, AUTH_PROFILE=%
     await service.post('/magiclink', { email: sso.email, ...PKCE })
     const { link } = await service.readMail(sso.email)
     const form = { 'content-type': 'application/x-www-form-urlencoded' }
-    // In the strict profile a link opens a page, whose button posts its parameters.
+    // In the strict profile, a link opens a page with a button that posts its parameters.
     const { location } = (
       profile === 'strict'
         ? await service.post('/verify', link.searchParams.toString(), form)

@@ -20,7 +20,7 @@ import { REFUSED_HOSTS, REFUSED_KINDS, RESOLVED } from './refused-addresses.ts'
 const outbound = createOutbound([], async ({ host }) =>
   (RESOLVED[host] ?? []).map((address) => ({ address, family: address.includes(':') ? 6 : 4 })),
 )
-/** Addresses with the port that packets were sent to. */
+/** The addresses and ports to which packets were sent. */
 const attempts: string[] = []
 const connect = Socket.prototype.connect
 vi.spyOn(Socket.prototype, 'connect').mockImplementation(function (this: Socket, ...args: Parameters<typeof connect>) {
@@ -64,7 +64,7 @@ async function sendSms(provider: SmsGatewayName, url: string): Promise<unknown> 
 
 const ACCOUNT = { clientId: 'c', secret: 's', redirectUri: 'http://localhost', baseUrl: '' }
 
-/** A provider whose every address is the same. */
+/** Returns a provider whose URLs are all the same. */
 function toProvider(url: string, origin: 'operator' | 'data') {
   const account = { ...ACCOUNT, baseUrl: url }
   const provider = { ...keycloak(account), tokenUrl: url }
@@ -140,13 +140,13 @@ describe('a refused address', () => {
     },
   )
 
-  // Every caller goes through the same check, so one host of each kind shows that none goes around it.
+  // All callers use the same check, so one host of each kind is enough to show that no caller bypasses it.
   it.each(Object.entries(callers))('is never called for %s', (_name, call) => expectRefused(REFUSED_KINDS, call))
 
   it('would be detected, since the test sees every connection', async () => {
     const request = { method: 'GET', url: 'http://127.0.0.1:1', timeoutMs: 1_000, origin: 'operator' } as const
     await expect(outbound.send(request)).rejects.toThrow('ECONNREFUSED')
-    // Connections of earlier test files of the process may connect again meanwhile, to other ports.
+    // Connections of earlier test files in this process may reconnect in the meantime, to other ports.
     expect(attempts.filter((to) => to.endsWith(':1'))).toEqual(['127.0.0.1:1'])
   })
 })

@@ -20,7 +20,7 @@ const TOO_LARGE = errorBody(
   'user_metadata and app_metadata together may not be larger than 8192 bytes, because access tokens hold them',
 )
 const PASSWORD = 'correct horse battery'
-/** The headers that browsers and proxies send beside the token. */
+/** The headers that browsers and proxies add to the token. */
 const OTHER_HEADERS = { cookie: 'c'.repeat(900), 'user-agent': 'u'.repeat(300), 'x-forwarded-for': 'f'.repeat(300) }
 
 let service: ExternalApp
@@ -41,7 +41,7 @@ afterAll(async () => {
   await service.close()
 })
 
-/** Metadata that has this size as JSON, beside other metadata. */
+/** Returns metadata of this size as JSON, together with other metadata. */
 const sized = (bytes: number, beside: object = {}, stored: object = {}) => {
   const text = (length: number) => ({ ...stored, avatar: 'é'.repeat(Math.floor(length / 2)) + 'x'.repeat(length % 2) })
   const frame = Buffer.byteLength(JSON.stringify(text(0)) + JSON.stringify(beside))
@@ -54,7 +54,7 @@ const send = async (method: string, path: string, token: string, body?: object) 
   return answer.status
 }
 
-/** Does with a token what its user needs most, over HTTP. */
+/** Sends the most important requests of a user with this token, over HTTP. */
 const live = async (token: string) => [
   await send('GET', '/user', token),
   await send('PUT', '/user', token, { data: {} }),

@@ -4,7 +4,7 @@ import { OPERATOR } from './forged-token.ts'
 import { type MailApp, openBeside, openMailApp } from './mail-app.ts'
 import { createSignedIn, type SignedIn } from './signed-in.ts'
 
-// An attack: a stranger signs up with an address of somebody else, never confirms it, and so keeps its owner from it.
+// Tests an attack: a stranger signs up with another person's address and never confirms it, to lock out its owner.
 const SETTINGS = {
   AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true',
   AUTH_EXTERNAL_PHONE_ENABLED: 'true',
@@ -46,7 +46,7 @@ const put = (
 const users = () => service.deps.db.selectFrom('users')
 const idsOf = async (kind: 'email' | 'phone', value: string) =>
   (await users().select('id').where(kind, '=', value).execute()).map(({ id }) => id)
-/** Signs up, and waits until the message is there. The next message comes after its interval. */
+/** Signs up, and waits for the message. The next message is possible after the interval. */
 async function squat(): Promise<string> {
   expect(outcomeOf(await service.post('/signup', { email, password: PASSWORD }))).toBe(200)
   const { code } = await service.readMail(email)

@@ -24,15 +24,15 @@ import {
 import { factorRow } from './factor-row.ts'
 import { OPERATOR } from './forged-token.ts'
 
-// Rows that were not written by this service: by seed files of applications, or by supabase/auth in an adopted database.
+// Tests rows that this service did not write: rows of applications' seed files, and of supabase/auth in an adopted database.
 const PASSWORD = 'correct horse battery'
-/** A hash as `crypt(…, gen_salt('bf'))` of pgcrypto makes it. */
+/** A hash in the form of `crypt(…, gen_salt('bf'))` of pgcrypto. */
 const HASH = '$2a$06$abcdefghijklmnopqrstuu50eFBEC8vQwBnuFXMHE45jBnqvQ8xz.'
 const NO_TIME = '0001-01-01T00:00:00.000000+00:00'
 const MADE = '2026-01-02T03:04:05.678901+00:00'
 const time = expect.stringMatching(/^2026-.*\+00:00$/)
 
-/** A role without rights on the tables of other roles. It passes their row level security, which adopted tables have. */
+/** A role without rights on other roles' tables. It bypasses their row level security, which adopted tables have. */
 const APPLICATION_ROLE = 'service_role'
 
 const clock = { now: () => new Date(), advance: () => {} }
@@ -73,7 +73,7 @@ beforeEach(() => {
 
 type Row = Readonly<Record<string, unknown>>
 
-/** The columns that seed files write: no tokens, and times of their own. */
+/** The columns that seed files write: no tokens, but explicit times. */
 const seeded = (): Row => ({
   instance_id: '00000000-0000-0000-0000-000000000000',
   id,
@@ -98,7 +98,7 @@ const identityOf = (row: Row): Row => ({
   updated_at: MADE,
 })
 
-/** Inserts a row as a role that may do nothing else. */
+/** Inserts a row as a role that may only insert. */
 async function insert(table: string, row: Row): Promise<void> {
   await owner.db.transaction().execute(async (trx) => {
     await sql`SET LOCAL ROLE ${sql.id(APPLICATION_ROLE)}`.execute(trx)

@@ -132,7 +132,7 @@ describe('GET /reauthenticate', () => {
       const answers = await Promise.all([ask(headers), signUp(), ask(headers), signUp(), ask(headers), signUp()])
       const statuses = answers.map(({ statusCode }) => statusCode)
       const asked = statuses.filter((_status, at) => at % 2 === 0)
-      // Only the first of the six requests may send a message. If it is a sign-up, all requests for a nonce are refused.
+      // Only one of the six requests may send a message. If it is a sign-up, all requests for a nonce are refused.
       expect([
         [200, 429, 429],
         [429, 429, 429],

@@ -4,10 +4,10 @@ import { adopt, type Restored, restore } from './adopted-app.ts'
 import { readTables, runSql } from './restored-database.ts'
 
 const HOURS_MS = 3 * 3_600_000
-/** How many statements of a run are cut. `all`: every one. */
+/** The number of statements at which a run is cut, or `all`. */
 const CUTS = process.env.ADOPT_CUTS ?? '4'
 
-/** Columns with random values or the times of a run, by table. The keys of the tables stay. */
+/** Columns with random values or times of a run, by table. The keys of the tables stay. */
 const CHANCE: Readonly<Record<string, readonly string[]>> = {
   one_time_tokens: ['id'],
   flow_state: ['provider_access_token', 'provider_refresh_token'],
@@ -15,7 +15,7 @@ const CHANCE: Readonly<Record<string, readonly string[]>> = {
   trestle_migrations: ['timestamp'],
 }
 
-/** The rows of every table of the service, without what chance has made. */
+/** All rows of the service, without the columns of `CHANCE`. */
 async function readRows({ database: { url } }: Restored) {
   const tables = await runSql<{ name: string }>(
     url,
@@ -41,7 +41,7 @@ async function adoptBy(restored: Restored, cutAt?: number) {
   return { status: result.status, statements }
 }
 
-/** A server notices that its client is gone when it next reads or writes. Until then it holds the lock of the run. */
+/** PostgreSQL notices a lost client only at the next read or write. Until then it holds the lock of the run. */
 const countLocks = async ({ database: { url } }: Restored) => {
   const locks = "SELECT FROM pg_locks JOIN pg_database d ON d.oid = database WHERE locktype = 'advisory'"
   return (await runSql(url, `${locks} AND datname = current_database()`)).length

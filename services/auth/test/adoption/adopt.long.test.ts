@@ -6,7 +6,7 @@ import { authenticatorOf, openAdoptedVersion } from './adopted-app.ts'
 import { openImportedCopy } from './imported-app.ts'
 import { type OldUser, readManifest, runSql, VERSIONS } from './restored-database.ts'
 
-/** The answer of each old server for a user who may not sign in, by the name of the user. */
+/** The error of each old server for a user who may not sign in, by user name. */
 const REFUSED = {
   unconfirmed: 'email_not_confirmed',
   banned: 'user_banned',
@@ -48,7 +48,7 @@ const signInToken = async ({ email, password }: OldUser) => {
   return String(answer.json().access_token)
 }
 
-/** Both ways from supabase/auth. */
+/** Both ways to move from supabase/auth. */
 const WAYS = [
   { way: 'adopted', open: openAdoptedVersion },
   { way: 'imported', open: openImportedCopy },

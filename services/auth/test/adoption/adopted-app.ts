@@ -22,15 +22,15 @@ import {
   type Version,
 } from './restored-database.ts'
 
-/** A restored database of a test, and what an adoption of it works with. */
+/** A restored database of a test, and the dependencies of its adoption. */
 export interface Restored {
   readonly database: RestoredDatabase
   readonly deps: AdoptionDeps
 }
 
 /**
- * Restores a database. The clock stands a second after the old server has made it.
- * @param defer takes what drops the database; by default the end of the test does
+ * Restores a database, with a clock that stands one second after its creation by the old server.
+ * @param defer registers a function that drops the database. By default, it runs at the end of the test
  */
 export async function restore(
   version: Version,
@@ -47,22 +47,22 @@ function withDeps(database: RestoredDatabase): Restored {
   return { database, deps: { config, now, randomBytes, encryptionKeys: toEncryptionKeys(config) } }
 }
 
-/** A clock that stands a second after the old server has made a database. */
+/** A clock that stands one second after the old server created the database. */
 export function clockOf({ made }: Manifest): () => Date {
   return () => new Date(Date.parse(made) + 1_000)
 }
 
-/** Adopts a database as the command does. */
+/** Adopts a database like the command. */
 export function adopt({ deps }: Restored): Promise<Adoption> {
   return adoptDatabase(deps, { force: false, report: () => {} })
 }
 
-/** Prepares an adoption as `auth adopt --prepare` does. */
+/** Prepares an adoption like `auth adopt --prepare`. */
 export function prepare({ deps }: Restored): Promise<boolean> {
   return prepareAdoption(deps, { force: false, report: () => {} })
 }
 
-/** Copies an adopted database, which is adopted once for all tests. The end of the test drops it. */
+/** Copies a database that was adopted once for all tests. The copy is dropped at the end of the test. */
 export async function restoreAdopted(version: Version): Promise<Restored> {
   const template = `auth adopted dump ${version} ${Object.keys(authMigrations).join(' ')}`
   const database = await restoreCopy(version, template, async (superuserUrl) => {
@@ -75,7 +75,7 @@ export async function restoreAdopted(version: Version): Promise<Restored> {
   return withDeps(database)
 }
 
-/** A connection of the old server: as the owner of the tables, whose names lack the schema. The end of the test closes it. */
+/** Connects as the old server does: as the owner, with `auth` in the search path. Closes at the end of the test. */
 export async function connectOld({ database: { url } }: Restored): Promise<pg.Client> {
   const client = new pg.Client({ connectionString: `${url}?options=-csearch_path%3Dauth` })
   await client.connect()
@@ -83,14 +83,13 @@ export async function connectOld({ database: { url } }: Restored): Promise<pg.Cl
   return client
 }
 
-/** The service on an adopted database. */
 export interface AdoptedApp extends TestApp {
-  /** The user of a manifest. */
+  /** Finds a user in the manifest. */
   readonly user: (name: string) => OldUser | undefined
   readonly restored: Restored
 }
 
-/** Opens the service on an adopted database, with the clock of the adoption. `settings` are added to those of the tests. */
+/** Opens the service on an adopted database, with the clock of the adoption. */
 export async function openAdopted(
   restored: Restored,
   settings: Readonly<Record<string, string>> = {},
@@ -105,7 +104,6 @@ export async function openAdopted(
   return { ...test, restored, user: (name) => database.manifest.users.find((user) => user.name === name) }
 }
 
-/** Opens the service on an adopted database. */
 export async function openAdoptedVersion(
   version: Version,
   settings: Readonly<Record<string, string>> = {},
@@ -113,7 +111,7 @@ export async function openAdoptedVersion(
   return openAdopted(await restoreAdopted(version), settings)
 }
 
-/** An authenticator with the credential that the old server registered. */
+/** An authenticator with the credential that was registered at the old server. */
 export function authenticatorOf({
   credential_id: id,
   private_key: key,

@@ -17,7 +17,7 @@ const [adoption, imported] = diagramsOf(readFileSync(new URL('../../src/adoption
 const STATES = ['none', 'begun', 'staged', 'switched', 'finished', 'forgotten'] as const
 type State = (typeof STATES)[number]
 
-/** The table of states in the README. */
+/** Returns the state according to the table in the README. */
 async function readState({ database: { superuserUrl: url } }: Restored): Promise<State> {
   const [there] = await runSql<{ record: boolean; staging: boolean; own: boolean }>(
     url,
@@ -45,7 +45,7 @@ async function adoptBy({ database, deps }: Restored, cutAt?: number) {
   return { result, statements }
 }
 
-/** Runs an adoption that ends when it has reported some lines: what it has not committed is lost. */
+/** Runs an adoption that fails after the given number of reported lines. It loses uncommitted changes. */
 async function adoptUntil({ deps }: Restored, lines: number): Promise<void> {
   let left = lines
   const report = () => {
@@ -55,7 +55,7 @@ async function adoptUntil({ deps }: Restored, lines: number): Promise<void> {
   await expect(adoptDatabase(deps, { force: false, report })).rejects.toThrow('killed')
 }
 
-/** Signs in as the old server does: as the owner of the tables, whose names lack the schema. */
+/** Signs in as the old server does: as the owner, with `auth` in the search path. */
 async function signInAtOldServer({ database: { url } }: Restored): Promise<void> {
   const client = new pg.Client({ connectionString: `${url}?options=-csearch_path%3Dauth` })
   await client.connect()
@@ -84,7 +84,7 @@ it('an adoption goes through the arrows of its diagram, and through no others', 
     const state = await readState(restored)
     if (state === 'none') return adoptUntil(restored, 1)
     if (state === 'begun') return adoptUntil(restored, 2)
-    // The last statements are those of the copy of the audit log.
+    // The last statements copy the audit log.
     const { result } = await adoptBy(restored, state === 'staged' ? (statements.get(state) ?? 0) - 2 : 2)
     expect(result.status).toBe('rejected')
   }
@@ -110,7 +110,7 @@ it('an adoption goes through the arrows of its diagram, and through no others', 
       const [{ status }] = await Promise.allSettled([happen()])
       const to = await readState(restored)
       cells[name] = [...(cells[name] ?? []), status === 'rejected' ? 'refused' : to === from ? 'ignored' : to]
-      // A run takes several steps before the switch. Kills show each of them.
+      // A run takes several steps before the switch. Only killed runs show each step.
       if (to !== from && (name !== 'a run ends' || from === 'switched')) arrows.add(`${from} --> ${to}`)
       if (status === 'rejected') expect([from, name, to]).toEqual([from, name, from])
     }
@@ -171,7 +171,7 @@ it('an import goes through the arrows of its diagram, and through no others', as
   expect([...arrows].sort()).toEqual([...(imported?.arrows.keys() ?? [])].sort())
 })
 
-/** The lines that `auth adopt --check` prints. */
+/** Returns the lines that `auth adopt --check` prints. */
 async function check({ deps }: Restored): Promise<readonly string[]> {
   const lines: string[] = []
   const conversation = { print: (line: string) => lines.push(line), ask: async () => 'n' }

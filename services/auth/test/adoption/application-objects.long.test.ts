@@ -7,13 +7,13 @@ import { type MailApp, openMailApp } from '../mail-app.ts'
 import { adopt, type Restored, restore, restoreAdopted } from './adopted-app.ts'
 import { runSql, settingsFor, VERSIONS } from './restored-database.ts'
 
-// The application objects of each database: `public.profiles`, which a trigger of `users` fills and which goes with the user,
-// `public.notes`, whose policies compare the owner and read `auth.mfa_factors`, and the view `public.people`.
+// The application objects of each database. A trigger of `users` fills `public.profiles`, and deleting a user deletes the
+// profile. The policies of `public.notes` compare the owner and read `auth.mfa_factors`. `public.people` is a view.
 
 const PASSWORD = 'correct horse battery'
 const NOTE = "INSERT INTO public.notes (body) VALUES ('mine') RETURNING owner, body"
 
-/** Runs a statement for a user whose token PostgREST has verified. @returns its rows, or the error */
+/** Runs a statement for a user, as PostgREST with a verified token. @returns its rows, or the error */
 async function runAs({ database }: Restored, sub: string | undefined, aal: string, statement: string) {
   const client = new pg.Client({ connectionString: database.superuserUrl })
   await client.connect()
@@ -33,7 +33,7 @@ const factorsOf = (id: string | undefined) =>
   `SELECT DISTINCT user_id, factor_type FROM auth.mfa_factors WHERE user_id = '${id}'`
 const idOf = ({ database }: Restored, name: string) => database.manifest.users.find((user) => user.name === name)?.id
 
-/** Tries what the application objects of a database allow. It begins and ends without notes. */
+/** Tries what the application objects allow. There are no notes before and after it. */
 async function tryApplicationObjects(restored: Restored) {
   const { superuserUrl } = restored.database
   const [plain, totp, other] = ['plain', 'totp', 'mixed'].map((name) => idOf(restored, name))

@@ -8,7 +8,7 @@ import { giveToOwner, loadDump, ownerUrl, readManifest, runSql, settingsFor } fr
 
 const PATIENCE = { timeout: 60_000, interval: 50 } as const
 
-/** A database of a server that runs autovacuums, since the server of other tests runs none. */
+/** A database on a server with autovacuum, which the server of other tests lacks. */
 async function restoreVacuumed(): Promise<Restored> {
   const server = await startEmbeddedPostgres({ autovacuum: 'on', autovacuum_naptime: 1 })
   onTestFinished(() => server.stop())
@@ -23,7 +23,7 @@ async function restoreVacuumed(): Promise<Restored> {
   return { database, deps: { config, now: clockOf(manifest), randomBytes: Buffer.alloc, encryptionKeys } }
 }
 
-/** Makes rows for which each autovacuum of their table takes minutes. It comes again within seconds of its end. */
+/** Inserts rows that take autovacuum minutes. After its end, autovacuum starts again within seconds. */
 async function fillSlowly({ database: { superuserUrl } }: Restored, table: string, insert: string): Promise<void> {
   await runSql(
     superuserUrl,
@@ -53,7 +53,7 @@ const fillUsers = (restored: Restored) =>
      FROM generate_series(1, 4000)`,
   )
 
-/** Waits until an autovacuum is at work on a table. @returns its process */
+/** Waits until an autovacuum works on a table. @returns its process id */
 function awaitAutovacuum({ database: { superuserUrl } }: Restored, table: string): Promise<number> {
   return vi.waitFor(async () => {
     const [worker] = await runSql<{ pid: number }>(
@@ -86,7 +86,7 @@ it('adopt --prepare, adopt and --undo end the autovacuums of tables that they ne
   expect(await runSql(superuserUrl, "SELECT to_regnamespace('auth_before_trestle') AS kept")).toEqual([{ kept: null }])
 })
 
-/** Takes more numbers of transactions than a table may be behind (`autovacuum_freeze_max_age`). */
+/** Uses more transaction ids than a table may be behind (`autovacuum_freeze_max_age`). */
 const SPEND_NUMBERS = `
   CREATE TABLE spent ();
   DO $$ BEGIN FOR number IN 1..110000 LOOP BEGIN INSERT INTO spent DEFAULT VALUES; EXCEPTION WHEN unique_violation THEN END; END LOOP; END $$;
@@ -100,7 +100,7 @@ it('adopt names an autovacuum that prevents a wraparound, which PostgreSQL does 
   await prepare(restored)
   await runSql(superuserUrl, SPEND_NUMBERS)
   await fillAuditLog(restored)
-  // After the rows: an autovacuum of the empty table would end at once, and the next one would prevent no wraparound.
+  // Set this now: an autovacuum of the empty table would end immediately, and the next one would not prevent wraparound.
   await runSql(superuserUrl, 'ALTER TABLE auth.audit_log_entries SET (autovacuum_freeze_max_age = 100000)')
   const pid = await awaitAutovacuum(restored, 'auth.audit_log_entries')
   await expect(adopt(restored)).rejects.toThrow(

@@ -13,19 +13,19 @@ const WAITS = `
   SELECT relation::regclass::text AS name FROM pg_locks WHERE NOT granted AND mode = 'AccessExclusiveLock'
     AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`
 
-/** The tables that the adoption waits for. */
+/** Lists the tables that the adoption waits for. */
 const listAwaited = async ({ database: { superuserUrl } }: Restored) =>
   (await runSql<{ name: string }>(superuserUrl, WAITS)).map(({ name }) => name)
 
-/** Keeps an adoption from its switch, until the transaction ends. What runs before needs no lock on this table. */
+/** Delays the switch until the transaction ends. Earlier steps need no lock of this table. */
 async function holdSwitch(client: pg.Client): Promise<void> {
   await client.query('BEGIN')
   await client.query('LOCK TABLE mfa_challenges IN ACCESS SHARE MODE')
 }
 
 /**
- * Writes the rows of a sign-up. The statement names the schema, as SQL of applications does: after the switch, the old server
- * may not write.
+ * Writes the rows of a sign-up. The statement names the schema, because it stands for SQL of an application. After the switch,
+ * the old server may not write.
  */
 const signUpUnconfirmed = (client: pg.Client, email: string) =>
   client.query(

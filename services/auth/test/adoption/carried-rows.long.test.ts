@@ -21,7 +21,7 @@ describe('clean-up on an adopted database', () => {
       VALUES ('00000000-0000-4000-8000-00000000a70a', '', '', true, '2020-01-01')`.execute(deps.db)
     await run()
     expect(await listAnonymous()).toEqual([{ id: user('anonymous')?.id }])
-    // Until an operator lets them go.
+    // Clean-up deletes them after an operator has allowed it.
     await sql`UPDATE auth.users SET keep_unconfirmed = false WHERE is_anonymous`.execute(deps.db)
     await run()
     expect(await listAnonymous()).toEqual([])

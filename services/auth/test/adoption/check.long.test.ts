@@ -11,10 +11,10 @@ import { migrateToLatest } from '../../src/migrations.ts'
 import { adopt, openAdopted, prepare, restore, restoreAdopted } from './adopted-app.ts'
 import { lostSessions, type RestoredDatabase, runSql, settingsFor, VERSIONS } from './restored-database.ts'
 
-/** Tables that a version has beside those which the check counts as served. */
+/** Tables of some versions that the check does not count as served. */
 const UNSERVED = /^(sso|saml|oauth)_/
 
-/** The users of a manifest with a passkey or a WebAuthn factor, and the one with a factor by SMS. */
+/** The number of users with a passkey, a WebAuthn factor or a factor by SMS. */
 const countAskedAgain = ({ manifest }: RestoredDatabase) =>
   manifest.users.filter(({ name, passkey, webauthn }) => passkey || webauthn || name === 'phone-factor').length
 

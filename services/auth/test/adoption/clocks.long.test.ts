@@ -3,7 +3,7 @@ import { undoAdoption } from '../../src/adoption/use-cases/undo-adoption.ts'
 import { openAdopted, type Restored, restoreAdopted } from './adopted-app.ts'
 import { runSql, type Version } from './restored-database.ts'
 
-/** Leaves the database as it is where its clock was set back by a day right after the switch. */
+/** Simulates a database clock that was set back by a day right after the switch. */
 async function setClockBack({ database }: Restored): Promise<void> {
   await runSql(
     database.superuserUrl,

@@ -3,7 +3,7 @@ import { errorBody, statusAndBody } from '../bodies.ts'
 import { createSignedUp } from '../signed-up.ts'
 import { type AdoptedApp, openAdoptedVersion } from './adopted-app.ts'
 
-// In this profile a repeated sign-up is answered like a new one. On an adopted database a code for a new address is a sign-up.
+// In this profile, a repeated sign-up looks like a new one. On an adopted database, a code for a new address is a sign-up.
 const SETTINGS = { AUTH_PROFILE: 'compatible', AUTH_MAILER_AUTOCONFIRM: 'false' }
 let app: AdoptedApp
 beforeEach(async () => {
@@ -20,7 +20,7 @@ describe('a code that is asked for on an adopted database in the profile compati
       const { email } = await createSignedUp(app.deps)
       for (const address of [email, `nobody-${email}`]) {
         expect([first, await ask(first, { email: address })]).toEqual([first, [200, {}]])
-        // A recovery has an interval of its own.
+        // A recovery has a separate interval.
         const second = first === '/recover' ? first : '/otp'
         expect([first, await ask(second, { email: address })]).toEqual([
           first,

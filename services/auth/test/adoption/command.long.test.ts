@@ -96,7 +96,7 @@ it.each(['--undo', '--forget'])('auth adopt %s takes the end of its input for a 
   await expect(command.parseAsync([flag], { from: 'user' })).rejects.toThrow(
     'nothing changed: nobody has answered. --yes answers the question',
   )
-  // The error stands on a line of its own.
+  // The error must begin on a new line.
   expect(String(output.read())).toMatch(/\[y\/N\] \n$/)
   expect(await askOn(Readable.from(['y\n']), output, 'Again? ')).toBe('y')
 })

@@ -4,29 +4,29 @@ import { deriveUpstreamTokens } from '../../src/sessions/session.ts'
 import { type AdoptedApp, adopt, openAdopted, type Restored, restore } from './adopted-app.ts'
 import { runSql } from './restored-database.ts'
 
-/** The state in which the old server has left a token. */
+/** The state of a token at the old server. */
 const STATES = ['live', 'just spent', 'spent long ago'] as const
 type State = (typeof STATES)[number]
 const SPENT = STATES.slice(1)
 const RECENT = STATES.slice(0, -1)
 /**
- * How old each is, in minutes. Time that is to come stands for now: the reuse interval of 10 s does not end on a slow machine.
+ * The age of each state in minutes. `just spent` is in the future, so that the reuse interval of 10 s never ends during a test.
  */
 const MINUTES: Readonly<Record<State, number>> = { live: 0, 'just spent': -30, 'spent long ago': 50 }
 
-/** A token of the first form. `parent` is the place of its parent in the chain. */
+/** A token that the old server stores as a row. `parent` is the index of its parent in the chain. */
 interface OldToken {
   readonly state: State
   readonly parent?: number
 }
 
-/** The tokens of one session at the old server: those of the first form, and from `counter` on those of the second. */
+/** The tokens of a session at the old server: stored tokens, and with `counter` also derived tokens. */
 interface OldChain {
   readonly tokens: readonly OldToken[]
   readonly counter?: number
 }
 
-/** Chains of three tokens whose first one is spent: the third is a child of the second, or stands beside it. */
+/** Chains of three tokens with a spent first token. The third is a child of the first or the second. */
 const FIRST_FORM: readonly OldChain[] = SPENT.flatMap((first) =>
   RECENT.flatMap((second) =>
     STATES.flatMap((third) =>
@@ -35,12 +35,12 @@ const FIRST_FORM: readonly OldChain[] = SPENT.flatMap((first) =>
   ),
 )
 
-/** Sessions that have gone over to the second form, with a token of the first form which is live, or not. */
+/** Sessions that have changed to derived tokens. Their last stored token is live or spent. */
 const BOTH_FORMS: readonly OldChain[] = SPENT.flatMap((first) =>
   RECENT.map((second) => ({ tokens: [{ state: first }, { state: second, parent: 0 }], counter: 2 })),
 )
 
-/** A session, and the two of its tokens that clients send, one after the other. */
+/** A session, and two of its tokens that a client sends one after the other. */
 interface Case {
   readonly chain: OldChain
   readonly sent: readonly [number, number]
@@ -49,7 +49,7 @@ interface Case {
   readonly tokens: readonly string[]
 }
 
-/** Each chain with each pair of its tokens. */
+/** Combines each chain with each pair of its tokens. */
 function listCases({ deps }: Restored): readonly Case[] {
   return [...FIRST_FORM, ...BOTH_FORMS].flatMap((chain) => {
     const places = [...Array(chain.tokens.length + (chain.counter === undefined ? 0 : chain.counter + 1)).keys()]
@@ -70,7 +70,7 @@ function listCases({ deps }: Restored): readonly Case[] {
   })
 }
 
-/** Makes the sessions as the old server does, each with a user of its own. The id of the user is that of the session. */
+/** Inserts sessions like the old server, each with its own user. The user has the id of the session. */
 async function insertSessions({ database: { superuserUrl } }: Restored, cases: readonly Case[]): Promise<void> {
   const sessions = cases.map(({ id, hmacKey, chain: { counter, tokens } }) => {
     return { id, hmacKey, counter, minutes: MINUTES[tokens[0]?.state ?? 'live'] }
@@ -99,10 +99,10 @@ async function insertSessions({ database: { superuserUrl } }: Restored, cases: r
   )
 }
 
-/** So many requests are under way at once. */
+/** The number of concurrent requests. */
 const AT_ONCE = 50
 
-/** Refreshes by each token, and by the token of the answer where there is one. @returns the statuses, in the same order */
+/** Refreshes by each token and then by its new token. @returns the statuses, in the same order */
 async function refreshAll({ post }: AdoptedApp, tokens: readonly string[]): Promise<readonly string[]> {
   const statuses: string[] = []
   const refresh = async (refresh_token: string | undefined) => {

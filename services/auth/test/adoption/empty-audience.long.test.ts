@@ -7,7 +7,7 @@ import { adopt, openAdopted, type Restored, restore } from './adopted-app.ts'
 import { anyOldTime, plainBody, plainSession, plainSignIn } from './plain-user.ts'
 import { lostSessions, runSql, settingsFor } from './restored-database.ts'
 
-/** Runs adopt --check under the settings of a test and others. */
+/** Runs `adopt --check` with additional settings. */
 async function checkWith(
   { database, deps }: Restored,
   settings: Readonly<Record<string, string>>,
@@ -16,7 +16,7 @@ async function checkWith(
   return checkAdoption({ config, encryptionKeys: toEncryptionKeys(config), now: deps.now }, { force: false })
 }
 
-/** A database of an old server without GOTRUE_JWT_AUD: its users have the empty audience. */
+/** A database of an old server without GOTRUE_JWT_AUD. Its users have the empty audience. */
 async function restoreWithoutAudience(): Promise<Restored> {
   const restored = await restore('v2.196.0')
   await runSql(restored.database.superuserUrl, "UPDATE auth.users SET aud = ''")
@@ -71,7 +71,7 @@ describe('users of an old server without GOTRUE_JWT_AUD', () => {
 describe('an audience of the settings that no user has', () => {
   it('is named by adopt --check, with the audience that users have', async () => {
     const restored = await restore('v2.196.0')
-    // SQL has made a user without an audience.
+    // A user without an audience, as SQL of an application can insert.
     const count = (restored.database.manifest.rows.users ?? 0) - 1
     const advice = `in which the service looks for who signs in by an address: ${count} users have authenticated. Set GOTRUE_JWT_AUD to it`
     const doubtsWith = async (settings: Readonly<Record<string, string>>) =>

@@ -6,7 +6,7 @@ import { adoptOptions } from '../../src/migrations.ts'
 import { restore } from './adopted-app.ts'
 import { giveToOwner, loadDump, ownerUrl, runSql } from './restored-database.ts'
 
-/** Restores a database in an encoding. @returns its superuser's address, and `auth adopt` on it, which returns its lines */
+/** Restores a database in an encoding. @returns its superuser URL, and a function that runs `auth adopt` on it */
 async function restoreIn(encoding: string) {
   const { database, deps } = await restore('v2.196.0')
   const name = `${new URL(database.superuserUrl).pathname.slice(1)}_${encoding.toLowerCase()}`

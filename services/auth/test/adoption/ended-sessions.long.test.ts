@@ -9,13 +9,13 @@ import { runSql, settingsFor } from './restored-database.ts'
 
 const DAY_MS = 86_400_000
 
-/** Deletes what has expired in two days: a revoked token does a day after it was revoked. */
+/** Runs clean-up two days later. A revoked token expires after one day. */
 async function cleanUpLater({ deps }: AdoptedApp): Promise<void> {
   const later = () => new Date(Date.now() + 2 * DAY_MS)
   await cleanUp({ ...deps, now: later, countRows: () => {}, places: new Map() })
 }
 
-/** Reads the rows by which the old service would continue a session. */
+/** Returns the rows with which the old service would continue a session. */
 function readSession({ database }: Restored, id: string | undefined) {
   return runSql(
     database.superuserUrl,

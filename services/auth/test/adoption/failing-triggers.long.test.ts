@@ -13,7 +13,7 @@ const AUDIT = `
   CREATE TABLE public.log (document jsonb);
   GRANT ALL ON ALL TABLES IN SCHEMA public TO supabase_auth_admin`
 
-/** A trigger and its function, which runs with the rights of whoever writes the table. */
+/** A trigger and its function, which runs with the rights of the role that writes the table. */
 const trigger = (name: string, when: string, body: string) => `
   CREATE FUNCTION public.${name}() RETURNS trigger LANGUAGE plpgsql SET search_path = '' AS $$ BEGIN ${body}; RETURN NULL; END $$;
   CREATE TRIGGER ${name} ${when} EXECUTE FUNCTION public.${name}()`
@@ -28,7 +28,7 @@ const MERGE = trigger(
   'AFTER UPDATE ON auth.users FOR EACH ROW',
   'merge into public.audit a using (select new.*) n on a.id = n.id when not matched then insert values (n.*)',
 )
-/** No text names the columns, or looks as if it took all of them. */
+/** No text names the columns or seems to use all of them. */
 const CAST = trigger(
   'by_cast',
   'AFTER INSERT OR UPDATE OF email ON auth.users FOR EACH ROW WHEN (new.email IS NOT NULL)',
@@ -48,7 +48,7 @@ const fails = (name: string, table: string, { on, word }: { readonly on: string;
   `the trigger ${name} on auth.${table}, which runs public.${name}(), fails once the table gets columns of this service, and with it each ${on} there, such as a sign-in: ${word}. Name the columns that the function needs, or drop the trigger`
 const MORE = 'INSERT has more expressions than target columns'
 
-/** The statements by which the old service signs somebody in. */
+/** The statements of the old service for a sign-in. */
 const signIn = (id: string) => [
   `INSERT INTO sessions (id, user_id, aal, created_at, updated_at) VALUES ('11111111-1111-4111-8111-111111111111', '${id}', 'aal1', now(), now())`,
   `INSERT INTO mfa_amr_claims (id, session_id, created_at, updated_at, authentication_method)
@@ -150,7 +150,7 @@ it('triggers that take any columns, or are disabled, are not named, and leave no
   await runSql(superuserUrl, [AUDIT, ...HARMLESS].join(';'))
   const before = await readState(restored)
   const { obstacles, doubts } = await checkAdoption(restored.deps, { force: false })
-  // The text of the disabled trigger still takes all columns.
+  // The text of the disabled trigger function still uses all columns.
   expect({ obstacles, doubts }).toEqual({
     obstacles: [
       'the function public.of_statement() takes all columns of auth.users, which gets columns of this service: it would fail, and with it what calls it. Name the columns in it that it needs, or drop it; --force goes on all the same',

@@ -10,10 +10,10 @@ import { createQuietDeps } from '../../src/commands/operator-deps.ts'
 import { type ImportingApp, openImporting } from './imported-app.ts'
 import { runSql } from './restored-database.ts'
 
-/** Runs `auth import …`: what it prints, its questions too, and why it fails. */
+/** Runs `auth import …`. @returns its output with questions, and the error */
 const runCommand = (app: ImportingApp, ...flags: readonly string[]) => runAnswered(app, undefined, ...flags)
 
-/** The same, with an operator who gives this answer to each question. */
+/** Runs the command with an operator who gives the same answer to each question. */
 async function runAnswered({ deps }: ImportingApp, answer: string | undefined, ...flags: readonly string[]) {
   const lines: string[] = []
   const ask = async (question: string) => {
@@ -34,7 +34,7 @@ async function runAnswered({ deps }: ImportingApp, answer: string | undefined, .
   return { lines, failure }
 }
 
-/** A message of PostgreSQL about how a client proves who it is. */
+/** A PostgreSQL message that requests authentication. */
 function authentication(kind: number, text: string): Buffer {
   const head = Buffer.alloc(9)
   head.write('R')
@@ -58,7 +58,7 @@ const SURROUNDINGS = [
   'lost       1 sessions of OAuth clients, which this service does not serve: they are not copied',
 ]
 
-/** Code that the owner of tables can let others run who read them: a cast to `json`, and the predicate of an index. */
+/** Code that the owner of tables can make their readers run: a cast to `json`, and the predicate of an index. */
 const CODE_OF_THE_SOURCE = `
   CREATE SEQUENCE public.runs;
   GRANT ALL ON public.runs TO PUBLIC;
@@ -151,7 +151,7 @@ describe('auth import', () => {
       failure: undefined,
     })
     expect(await runCommand(app, '--forget')).toEqual(found)
-    // The users are here already, so that a new import takes none.
+    // The users are already here, so a new import takes none.
     await app.run()
     const [source, sources, , days] = forgotten
     expect(await runCommand(app, '--forget', '--yes')).toEqual({
@@ -250,7 +250,7 @@ describe('auth import', () => {
       lines: [],
       failure: `${role} ${reason}, and what the source runs when its tables are read could use them: connect as a user who can only read, which docs/runbooks/moving-in.md says how to make`,
     })
-    // What the owner of the tables wrote has not run: a sequence counts, also in a transaction that is taken back.
+    // The code of the owner did not run. A sequence would show a run even after a rollback.
     expect(await runSql(superuserUrl, 'SELECT is_called FROM public.runs')).toEqual([{ is_called: false }])
   })
 

@@ -5,7 +5,7 @@ import { type ImportingApp, openBeside } from './imported-app.ts'
 import { readTables, runSql } from './restored-database.ts'
 
 const HOURS_MS = 3 * 3_600_000
-/** How many statements of each connection are cut. `all`: every one. */
+/** The number of statements at which each connection is cut, or `all`. */
 const CUTS = process.env.IMPORT_CUTS ?? '2'
 
 /** Columns with random values, by table. */
@@ -24,7 +24,7 @@ const CHANCE: Readonly<Record<string, string>> = {
   audit_log_entries: '',
 }
 
-/** The rows of every table that an import writes, without what chance has made. */
+/** The rows of all tables that an import writes, without random values. */
 async function readRows({ database: { directUrl } }: ImportingApp) {
   const selects = Object.entries(CHANCE).map(([table, left]) => [
     table,
@@ -35,7 +35,7 @@ async function readRows({ database: { directUrl } }: ImportingApp) {
   return { rows, schemas }
 }
 
-/** The changes at the source between two runs. */
+/** Changes at the source between two runs. */
 const MEANWHILE = `
   UPDATE auth.users SET raw_user_meta_data = '{"name": "Another"}' WHERE email LIKE 'plain.%';
   DELETE FROM public.notes;
@@ -88,7 +88,7 @@ it.each<{ run: string; prepare: (app: ImportingApp) => Promise<void>; side: Side
       const app = await open()
       const before = await readRows(app)
       const { status: cut } = await importBy(app, side, cutAt)
-      // The last statement commits, though its answer is lost.
+      // The last statement commits even if its answer is lost.
       if (cut === 'rejected' && cutAt < statements - 1) expect([cutAt, await readRows(app)]).toEqual([cutAt, before])
       await app.run()
       expect([cutAt, await readRows(app)]).toEqual([cutAt, expected])

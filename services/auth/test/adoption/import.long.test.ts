@@ -14,7 +14,7 @@ import { lostSessions, readTables, runSql, settingsFor, VERSIONS } from './resto
 
 const ZERO = { added: 0, changed: 0, deleted: 0 }
 
-/** The changes of tables, without the tables that stay as they are. */
+/** Runs an import and returns the changed tables. */
 async function changesOf(app: ImportingApp) {
   const { tables, heldBack } = await app.run()
   const changed = tables.filter(({ added, changed, deleted }) => added + changed + deleted > 0)
@@ -23,7 +23,7 @@ async function changesOf(app: ImportingApp) {
 
 const countOf = (losses: readonly { readonly count: number }[]) => losses[0]?.count ?? 0
 
-/** Every row of the source. */
+/** Returns all rows of the source. */
 async function readSource({ restored: { database } }: ImportingApp) {
   const tables = await runSql<{ name: string }>(
     database.superuserUrl,
@@ -273,7 +273,7 @@ it('reads the source as it is once the run before has ended', async () => {
   expect((await run).tables[0]).toEqual({ table: 'users', ...ZERO, added: (rows.users ?? 0) - 1 })
 })
 
-/** The sessions that wait for the lock of a run. */
+/** The connections that wait for the lock of a run. */
 const WAITING = `SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
   AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`
 
@@ -318,7 +318,7 @@ it('takes no session, factor, claim, passkey, identity or token of a user who is
   const makePasskey = (id: string | undefined, userId: string, bytes: string) => `
     INSERT INTO auth.webauthn_credentials (id, user_id, credential_id, public_key, attestation_type, sign_count, transports, friendly_name)
       VALUES ('${id}', '${userId}', '${bytes}', '\\x01', 'none', 0, '[]', 'same')`
-  /** The statement that takes a row of the user here, by the name of the user of the source. */
+  /** For each user of the source, a statement that gives that user a row with a value of the user here. */
   const changes: Readonly<Record<string, (userId: string) => string>> = {
     'hash-bcrypt': (id) => `INSERT INTO auth.sessions (id, user_id, created_at) VALUES ('${session}', '${id}', now())`,
     'hash-argon2id': (id) => `

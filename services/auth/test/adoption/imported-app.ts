@@ -10,18 +10,18 @@ import { openTestApp, type TestApp } from '../auth-app.ts'
 import { type AdoptedApp, clockOf, type Restored, restore } from './adopted-app.ts'
 import { type Manifest, readManifest, restoreDatabase, settingsFor, type Version } from './restored-database.ts'
 
-/** The service on a new database of its own, and the database of supabase/auth that it imports. */
+/** The service on its own new database, and the database of supabase/auth that it imports. */
 export interface ImportingApp extends AdoptedApp {
-  /** Imports as the command does. @param through other ways to the two databases */
+  /** Imports like the command. @param through other URLs of the two databases */
   readonly run: (through?: { readonly source?: string; readonly target?: string }) => Promise<DatabaseImport>
 }
 
-/** Restores a database for one test, and opens the service on a new one. The clock is that of `restore`. */
+/** Restores a database for one test, and opens the service on a new one, with the clock of `restore`. */
 export async function openImporting(version: Version): Promise<ImportingApp> {
   return openBeside(await restore(version))
 }
 
-/** Opens the service beside a restored database. @param target its own database; by default a new one */
+/** Opens the service in addition to a restored database. @param target its database; by default a new one */
 export async function openBeside(restored: Restored, target?: TemporaryDatabase): Promise<ImportingApp> {
   const { database, deps } = restored
   const settings = settingsBeside(database.manifest)
@@ -37,7 +37,7 @@ export async function openBeside(restored: Restored, target?: TemporaryDatabase)
   return { ...test, restored, run, user: (name) => database.manifest.users.find((user) => user.name === name) }
 }
 
-/** The settings of a service that has another database than the old server. */
+/** The settings of a service that does not use the database of the old server. */
 function settingsBeside(manifest: Manifest): Readonly<Record<string, string>> {
   const { AUTH_DATABASE_URL: _url, ...settings } = settingsFor({ url: '', manifest })
   return settings
@@ -48,16 +48,13 @@ function importFrom(source: string, config: AuthConfig, now: () => Date): Promis
   return importDatabase(deps, { url: source, schema: 'auth', force: false })
 }
 
-/** Restores, imports and opens. */
 export async function openImportedVersion(version: Version): Promise<ImportingApp> {
   const app = await openImporting(version)
   await app.run()
   return app
 }
 
-/**
- * Opens the service on a copy of a database that has imported another. It imports once for all tests, and cannot import again.
- */
+/** Opens the service on a copy of a database that imported another one, once for all tests. It cannot import again. */
 export async function openImportedCopy(version: Version): Promise<TestApp> {
   const manifest = readManifest(version)
   const settings = { ...settingsBeside(manifest), AUTH_DB_ROLE: 'auth_service' }

@@ -17,8 +17,7 @@ const WAYS: Readonly<Record<string, (restored: Restored) => Promise<AdoptedApp>>
 }
 
 /**
- * Gives a session a second live token of the first form, as supabase/auth does when a tab reuses a token within the reuse
- * interval.
+ * Adds a second live stored token to a session, as supabase/auth does if a tab reuses a token within the reuse interval.
  * @returns the tokens of both tabs
  */
 async function addTab({ database }: Restored): Promise<readonly string[]> {

@@ -9,7 +9,7 @@ import { runSql } from './restored-database.ts'
 const BEFORE = '20240427152123'
 const SINCE = '20240729123726'
 
-/** The statements of a migration of supabase/auth that comes after the migrations of 2.151. */
+/** Statements of a supabase/auth migration after those of 2.151. */
 const MIGRATION = `
   ALTER TYPE auth.factor_type ADD VALUE IF NOT EXISTS 'phone';
   ALTER TABLE auth.mfa_factors ADD COLUMN IF NOT EXISTS phone text UNIQUE DEFAULT NULL;

@@ -22,7 +22,7 @@ const tokensOf = (app: Pick<AdoptedApp, 'user'>) => {
 const refresh = (app: AdoptedApp, token: string) =>
   app.post('/token?grant_type=refresh_token', { refresh_token: token })
 
-/** The sessions of clients, with what the old service would continue them by. */
+/** The sessions of OAuth clients, with the data that the old service needs to continue them. */
 const readSessions = ({ database }: Restored) =>
   runSql(
     database.superuserUrl,

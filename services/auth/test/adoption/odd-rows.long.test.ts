@@ -308,7 +308,7 @@ it('passkeys and second factors that SQL spoils after the switch stop no undo, w
   await adopt(restored)
   const userId = idOf(restored, 'passkey')
   const idAt = (place: number) => `00000000-0000-4000-8000-00000000000${place}`
-  // The right key, which does not open the secret.
+  // Its key is known but does not decrypt the secret.
   const unopened = encryptSecret({ ...restored.deps, randomBytes }, 'another row', 'JBSWY3DPEHPK3PXP')
   const encrypted = [{ a: 1 }, null, 5, 'text', { ...unopened, key_id: 'nobody' }, unopened]
   await runSql(
@@ -330,7 +330,7 @@ it('passkeys and second factors that SQL spoils after the switch stop no undo, w
     (SELECT bool_and(CASE factor_type WHEN 'totp' THEN secret ~ '^[A-Z2-7]{32,}$'
         ELSE secret = '' AND web_authn_credential IS NULL END)
       FROM auth.mfa_factors WHERE id::text LIKE '${idAt(0).slice(0, -1)}%') AS "areUnusable"`
-  // An authenticator app without a secret gets one that nobody knows.
+  // An authenticator app without a secret gets an unknown secret.
   expect(await runSql(superuserUrl, written)).toEqual([{ passkeys: 0, factors: 7, areUnusable: true }])
 })
 

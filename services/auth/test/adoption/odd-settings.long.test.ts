@@ -3,7 +3,7 @@ import { undoAdoption } from '../../src/adoption/use-cases/undo-adoption.ts'
 import { adopt, openAdopted, prepare, type Restored, restore, restoreAdopted } from './adopted-app.ts'
 import { runSql } from './restored-database.ts'
 
-/** Sets a default of a database, as an administrator may have done for all its programs. */
+/** Sets a default of a database, as an administrator may do for all programs. */
 async function setDefault({ database: { superuserUrl } }: Restored, setting: string): Promise<void> {
   await runSql(superuserUrl, `ALTER DATABASE ${new URL(superuserUrl).pathname.slice(1)} SET ${setting}`)
 }
@@ -55,7 +55,7 @@ it('keeps backslashes as they are where a backslash begins an escape in texts', 
   const restored = await restore('v2.196.0')
   const { superuserUrl } = restored.database
   const id = '11111111-1111-4111-8111-111111111111'
-  // A backslash, and beside it an escape that jsonb refuses.
+  // A backslash next to an escape that `jsonb` rejects.
   const payload = String.raw`{"action":"C:\\new","traits":{"refused":"\\u0000\u0000"}}`
   await runSql(
     superuserUrl,

@@ -24,9 +24,7 @@ const insertUser = `INSERT INTO users (aud, created_at, email, email_change, ema
   VALUES ('authenticated', now(), 'late@example.com', '', 0, '$2a$10$abcdefghijklmnopqrstuv', '${NEW}', '${NIL}', NULL, '{}', '{}',
     'authenticated', now())`
 
-/**
- * The transactions of an old server for each request, by what the request asks for. Versions differ in the order of statements.
- */
+/** The transactions of an old server, by kind of request. Versions differ in the order of statements. */
 function transactionsFor({
   user,
   token,
@@ -65,9 +63,7 @@ function transactionsFor({
   }
 }
 
-/**
- * The transactions of a server with refresh tokens of form 2 and GOTRUE_AUDIT_LOG_DISABLE_POSTGRES=true need no table that moved.
- */
+/** Transactions that use no moved table: refresh tokens of form 2 and GOTRUE_AUDIT_LOG_DISABLE_POSTGRES=true. */
 function unloggedFor(user: string, session: string): Readonly<Record<string, Transaction>> {
   return {
     'a sign-in': [
@@ -110,7 +106,7 @@ function unloggedFor(user: string, session: string): Readonly<Record<string, Tra
   }
 }
 
-/** Every row of the service, and of the tables that have moved. */
+/** Returns all rows of the service and of the moved tables. */
 async function readRows({ database: { superuserUrl: url } }: Restored) {
   const tables = await runSql<{ name: string }>(
     url,
@@ -120,7 +116,7 @@ async function readRows({ database: { superuserUrl: url } }: Restored) {
   return readTables(url, Object.fromEntries(selects))
 }
 
-/** Runs a transaction as the old server does: as the owner of the tables, whose names lack the schema. */
+/** Runs a transaction as the old server does: as the owner, with `auth` in the search path. */
 async function runOld({ database: { url } }: Restored, statements: Transaction): Promise<string> {
   const client = new pg.Client({ connectionString: `${url}?options=-csearch_path%3Dauth` })
   await client.connect()
@@ -139,7 +135,7 @@ async function runOld({ database: { url } }: Restored, statements: Transaction):
   }
 }
 
-/** An adopted database, which has a user with a session. */
+/** An adopted database with a user who has a session. */
 async function adoptWithUser(version: Version) {
   const restored = await restoreAdopted(version)
   const plain = restored.database.manifest.users.find(({ name }) => name === 'plain')

@@ -8,7 +8,7 @@ import { runSql } from './restored-database.ts'
 
 const VERIFIER = 'a-verifier-of-at-least-forty-three-characters'
 
-/** Adds flows that wait for the answer of a provider, as requests without an account make them. */
+/** Adds flows that wait for a provider, as requests without an account create them. */
 function addOpenFlows({ database, deps }: Restored, count: number): Promise<unknown> {
   return runSql(
     database.superuserUrl,
@@ -19,7 +19,7 @@ function addOpenFlows({ database, deps }: Restored, count: number): Promise<unkn
   )
 }
 
-/** Adds flows whose code waits for its exchange, with tokens of the provider. @param codes a flow for each */
+/** Adds flows with an auth code and provider tokens. @param codes one code for each flow */
 function addFinishedFlows({ database, deps }: Restored, codes: readonly string[]): Promise<unknown> {
   const userId = database.manifest.users.find(({ name }) => name === 'plain')?.id
   return runSql(

@@ -4,13 +4,13 @@ import type { OldUser } from './restored-database.ts'
 
 type Members = Readonly<Record<string, unknown>>
 
-/** Any moment, written as supabase/auth writes it. */
+/** Any time in the format of supabase/auth. */
 export const anyOldTime: string = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/)
 
 const OWN_METADATA = { name: 'Plain Person', locale: 'da' }
 const APP_METADATA = { org: 7, plan: 'pro', provider: 'email' }
 
-/** The members of the record of `plain` in a database of 2.43, which keeps no identity of an email. */
+/** The members of `plain` in a database of 2.43, which stores no identity for an email. */
 export const PLAIN_OF_2_43: Members = {
   app_metadata: { ...APP_METADATA, providers: ['email'] },
   user_metadata: OWN_METADATA,
@@ -18,8 +18,8 @@ export const PLAIN_OF_2_43: Members = {
 }
 
 /**
- * The record of `plain`, who has a password and an account at Keycloak.
- * @param members what differs from a database of 2.196
+ * The record of `plain`, who has a password and a Keycloak account.
+ * @param members the differences from a database of 2.196
  */
 export function plainBody(user: OldUser | undefined, members: Members = {}): Members {
   const { id, email = '' } = user ?? {}
@@ -45,12 +45,12 @@ export function plainBody(user: OldUser | undefined, members: Members = {}): Mem
   })
 }
 
-/** The session of `plain` after a refresh or the exchange of a code. */
+/** The session of `plain` after a refresh or a code exchange. */
 export function plainSession(user: OldUser | undefined, members: Members = {}): Members {
   return sessionBody(plainBody(user, members))
 }
 
-/** The session of `plain` after a sign-in by password, which has one member more. */
+/** The session of `plain` after a sign-in by password, with an additional member. */
 export function plainSignIn(user: OldUser | undefined, members: Members = {}): Members {
   return sessionBody(plainBody(user, members), { weak_password: null })
 }

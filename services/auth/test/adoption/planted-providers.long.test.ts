@@ -9,7 +9,7 @@ import { createSignedUp } from '../signed-up.ts'
 import { restore } from './adopted-app.ts'
 import { runSql, settingsFor } from './restored-database.ts'
 
-/** The provider that an admin of the old server has added, and that whoever fills the source may lead elsewhere. */
+/** A provider that an admin of the old server added. The owner of the source can change its URLs. */
 const CUSTOM = 'custom:fixture'
 const HELD = 'could sign in as users here who were not taken over: create it again by POST /admin/custom-providers'
 
@@ -20,7 +20,7 @@ interface Importing {
   readonly atSource: (text: string) => Promise<unknown>
 }
 
-/** The service on a database of its own, beside a database of supabase/auth with a custom provider. */
+/** The service on its own database, and a database of supabase/auth with a custom provider. */
 async function openBesideProvider(): Promise<Importing> {
   const { database, deps } = await restore('v2.196.0')
   const { AUTH_DATABASE_URL: _url, ...settings } = settingsFor(database)
@@ -40,7 +40,7 @@ async function openBesideProvider(): Promise<Importing> {
   }
 }
 
-/** Signs in at the provider, which says that an email is that of whoever signs in. @returns the id of the user */
+/** Signs in at the provider, which confirms any email. @returns the id of the user */
 async function signInAs({ app, answer, begin, comeBack }: ExternalApp, email: string): Promise<string> {
   answer((call) =>
     call === 'POST https://203.0.113.9/token'
@@ -70,6 +70,6 @@ it('takes a custom provider where all users come from the source, and no change 
   const { user, email } = await createSignedUp(service.deps)
   await atSource(`UPDATE auth.custom_oauth_providers SET client_id = 'other', updated_at = now()`)
   expect((await run()).heldBack).toEqual([{ kind: 'provider', id: providerId, reason: HELD }])
-  // The provider of the first run, whose users the operator has taken over with it.
+  // The provider of the first run, which the operator imported with its users.
   expect(await signInAs(service, email)).toBe(user.id)
 })

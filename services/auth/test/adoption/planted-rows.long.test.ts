@@ -15,11 +15,11 @@ interface PlantedFlow {
   readonly id: string
   readonly userId: string | null
   readonly target?: string
-  /** The auth code; none where the flow still waits for the provider. */
+  /** The auth code, or `undefined` if the flow still waits for the provider. */
   readonly code?: string
 }
 
-/** SQL of the source that adds an open PKCE flow, whose verifier the attacker knows. */
+/** SQL for the source that adds an open PKCE flow with a verifier that the attacker knows. */
 function addFlow(app: ImportingApp, { id, userId, target, code }: PlantedFlow): string {
   const [now, text] = [app.deps.now().toISOString(), (value?: string | null) => (value ? `'${value}'` : 'NULL')]
   return `
@@ -33,7 +33,7 @@ const exchange = (app: ImportingApp, code: string) =>
   app.post('/token?grant_type=pkce', { auth_code: code, code_verifier: VERIFIER })
 const flowsHere = (app: ImportingApp) => here(app, 'SELECT id, user_id FROM auth.flow_state ORDER BY id')
 
-/** The rows that name a user, by each table that an import writes for users. */
+/** The rows that refer to a user, for each table that an import writes. */
 function plantRows(userId: string): Readonly<Record<string, readonly string[]>> {
   const [session, factor] = [randomUUID(), randomUUID()]
   return {
@@ -102,7 +102,7 @@ it('takes no row of any table for users who were here before, whether the source
     },
     { kind: 'user', id: same, reason: 'was here before the import' },
   ])
-  // Custom providers name no user, and the codes of users come with their rows.
+  // Custom providers refer to no user, and the codes of a user are in the user row.
   const named = ['users', 'flow_state', 'one_time_tokens', ...Object.keys(plantRows(own))]
   expect([...named, 'custom_oauth_providers'].sort()).toEqual(tables.map(({ table }) => table).sort())
   for (const table of named) {

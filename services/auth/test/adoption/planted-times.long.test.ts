@@ -3,14 +3,14 @@ import { adopt, type Restored, restore } from './adopted-app.ts'
 import { openBeside } from './imported-app.ts'
 import { runSql } from './restored-database.ts'
 
-/** The columns that may lie ahead of the clock, or that no copy makes. */
+/** Columns that may contain future times, or that no copy writes. */
 const AHEAD = ['banned_until', 'deleted_at', 'not_after', 'expires_at', 'last_challenged_at']
-/** The tables that stay, but for the rows of sessions. */
+/** The tables that stay, without those of sessions. */
 const USERS = ['users', 'identities', 'mfa_factors']
-/** The tables whose rows count for a time, or go after it. */
+/** The tables with rows that are valid or kept for a limited time. */
 const TABLES = ['sessions', 'mfa_amr_claims', 'refresh_tokens', 'flow_state', 'one_time_tokens', 'mfa_challenges']
 
-/** Sets the times of all rows of the old service that count for a time, or go after it, to a year far ahead. */
+/** Sets the times of all rows of the old service that are limited in time to the distant future. */
 async function moveIntoFuture({ database }: Restored, time: string): Promise<void> {
   const rows = await runSql<{ statement: string }>(
     database.superuserUrl,
@@ -24,7 +24,7 @@ async function moveIntoFuture({ database }: Restored, time: string): Promise<voi
   await runSql(database.superuserUrl, rows.map(({ statement }) => statement).join(';'))
 }
 
-/** Lists the columns of times that lie ahead of the clock of the database. */
+/** Lists the columns with times after the current time of the database. */
 async function listFuture(url: string, tables: readonly string[]): Promise<readonly string[]> {
   const columns = await runSql<{ table: string; column: string }>(
     url,
@@ -43,7 +43,7 @@ async function listFuture(url: string, tables: readonly string[]): Promise<reado
   return found
 }
 
-/** Counts the codes that count for longer than a day. */
+/** Counts the codes with a lifetime of more than a day. */
 const LASTING = `SELECT count(*)::int FROM auth.one_time_tokens WHERE expires_at > sent_at + interval '1 day'`
 
 it.each(['2099-01-01 00:00:00Z', 'infinity'])(

@@ -6,9 +6,9 @@ import { migrateOptions } from '../../src/migrations.ts'
 import { adopt, prepare, type Restored, restore } from './adopted-app.ts'
 import { runSql } from './restored-database.ts'
 
-// The four functions that policies call belong to the application of an adopted database, whatever they answer.
+// In an adopted database, the four functions for policies belong to the application, whatever they return.
 
-/** Lists everything that a dump has of the functions, and of the rights on their schema. */
+/** Returns all properties of the functions that a dump contains, and the rights on their schema. */
 function readFunctions({ database }: Restored): Promise<readonly unknown[]> {
   return runSql(
     database.superuserUrl,
@@ -19,7 +19,7 @@ function readFunctions({ database }: Restored): Promise<readonly unknown[]> {
   )
 }
 
-/** Runs a statement as PostgREST does for a user. @returns its rows, or the error */
+/** Runs a statement like PostgREST for a user. @returns its rows, or the error */
 async function runAs({ database }: Restored, sub: string, statement: string): Promise<readonly unknown[] | string> {
   const client = new pg.Client({ connectionString: database.superuserUrl })
   await client.connect()
@@ -37,7 +37,7 @@ async function runAs({ database }: Restored, sub: string, statement: string): Pr
 
 const undo = ({ deps }: Restored) => undoAdoption(deps, async () => true)
 
-/** Changes of an operator, each of which leaves functions that this service would not make. */
+/** Changes by an operator. Each leaves functions that this service would not create. */
 const CHANGES = {
   'bodies of their own': `
     CREATE OR REPLACE FUNCTION auth.uid() RETURNS uuid LANGUAGE sql STABLE AS 'SELECT NULL::uuid';

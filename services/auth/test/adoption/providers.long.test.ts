@@ -9,7 +9,7 @@ import { CODE, type ProviderStub, play } from '../external/provider-stub.ts'
 import { adopt, type Restored, restore } from './adopted-app.ts'
 import { readManifest, runSql, settingsFor, VERSIONS, type Version } from './restored-database.ts'
 
-/** The realm of the server that the old servers signed users in with. */
+/** The realm at which users of the old servers signed in. */
 const REALM = 'http://127.0.0.1:9781/realms/fixture'
 const SPOTIFY: ProviderStub = {
   name: 'spotify',
@@ -22,13 +22,13 @@ const SPOTIFY: ProviderStub = {
   email: 'ada@spotify.example',
 }
 const STUBS = [...OPENID_STUBS.filter(({ name }) => name !== 'keycloak'), ...OAUTH_STUBS, SPOTIFY, keycloak('ada')]
-/** The account at Twitter, whose API is that of OAuth 1.0a. */
+/** The account at Twitter, which uses OAuth 1.0a. */
 const TWITTER = { id_str: '783214', email: 'ada@twitter.example', name: 'Ada', screen_name: 'ada' }
 const TWITTER_DATA = { iss: 'https://api.twitter.com', sub: TWITTER.id_str, name: 'Ada', email: TWITTER.email }
-/** The provider that an admin of the old server has added. */
+/** The provider that an admin of the old server added. */
 const CUSTOM = 'custom:fixture'
 
-/** The account of a user at Keycloak. */
+/** The Keycloak account of a user. */
 function keycloak(sub: string): ProviderStub {
   const endpoints = `${REALM}/protocol/openid-connect`
   const email = `${sub}@keycloak.example`
@@ -44,7 +44,7 @@ function keycloak(sub: string): ProviderStub {
   }
 }
 
-/** Returns the id of an account as supabase/auth 2.196 writes it when it deletes the user softly. */
+/** The account id that supabase/auth 2.196 writes when it softly deletes a user. */
 function obfuscated(userId: string, provider: string, sub: string): string {
   return createHash('sha256').update(`${userId}${provider}:${sub}`).digest('base64url')
 }
@@ -55,7 +55,7 @@ interface OldIdentity {
   readonly data: Readonly<Record<string, unknown>>
 }
 
-/** Inserts a user, whose own email no provider knows: only the identity tells who signs in. */
+/** Inserts a user with an email that no provider knows. Only the identity leads to the user. */
 async function insertUser(restored: Restored): Promise<string> {
   const id = randomUUID()
   await runSql(
@@ -71,7 +71,7 @@ async function insertUser(restored: Restored): Promise<string> {
 
 const zero = `'00000000-0000-0000-0000-000000000000'`
 
-/** Inserts an identity as the old server writes it. Before 2.114 the column \`id\` holds the id of the account. */
+/** Inserts an identity like the old server. Before 2.114, the account id is in the column \`id\`. */
 async function insertIdentity({ database }: Restored, userId: string, { provider, sub, data }: OldIdentity) {
   const { superuserUrl, manifest } = database
   const column = manifest.migration < '20231117164230' ? 'id' : 'provider_id'
@@ -94,7 +94,7 @@ let service: ExternalApp
 let dropDatabase: () => Promise<void>
 /** The user of each provider. */
 let owners: Map<string, string>
-/** Users into whose accounts nobody comes by Keycloak. */
+/** Users whose accounts nobody may enter through Keycloak. */
 let strangers: readonly string[]
 
 async function open(version: Version): Promise<void> {
@@ -115,7 +115,7 @@ async function open(version: Version): Promise<void> {
     await insertIdentity(restored, id, identity)
     owners.set(identity.provider, id)
   }
-  // An SSO user with the address of an account, and an account of another provider with the same id.
+  // An SSO user with the address of an account, and another provider's account with the same id.
   const [sso, other] = [await insertUser(restored), await insertUser(restored)]
   await runSql(
     restored.database.superuserUrl,
@@ -140,7 +140,7 @@ async function open(version: Version): Promise<void> {
 
 const idOf = (name: string) => restored.database.manifest.users.find((user) => user.name === name)?.id
 
-/** Signs in at a provider as a browser does. @returns the id of the user, or the error of the redirect */
+/** Signs in at a provider like a browser. @returns the id of the user, or the error in the redirect */
 async function signIn(stub: ProviderStub): Promise<string> {
   service.answer(play(stub, restored.deps))
   const { state } = await service.begin(stub.name)
@@ -154,7 +154,7 @@ async function signInAtTwitter(): Promise<string> {
   const token = { oauth_token: 'token', oauth_token_secret: 'secret', oauth_callback_confirmed: 'true' }
   service.answer((call) => ({ body: call.startsWith('POST') ? new URLSearchParams(token).toString() : TWITTER }))
   await service.begin('twitter')
-  // The address of the browser has no state: the request for the token tells it.
+  // The browser's URL contains no state. The token request contains it.
   const { authorization } = service.world.requests.at(-1)?.headers ?? {}
   const [, state = ''] = /state%3D([0-9a-f-]{36})/.exec(String(authorization)) ?? []
   return outcomeOf(await service.comeBack({ state, oauth_token: 'token', oauth_verifier: 'verifier' }))
@@ -203,12 +203,11 @@ describe.each(VERSIONS)('an adopted database of %s', (version) => {
 
   it('signs no banned and no soft-deleted user in', async () => {
     expect(await signIn(keycloak('banned'))).toBe('access_denied user_banned')
-    // The old server has deleted the user softly. So the account belongs to nobody, and signs up as a new user.
+    // The old server softly deleted this user. The account belongs to nobody, so the sign-in creates a new user.
     const stranger = await signIn(keycloak('gone'))
     expect([stranger, stranger === idOf('gone')]).toEqual([expect.stringMatching(/^[0-9a-f-]{36}$/), false])
   })
 
-  // Older servers have no custom providers.
   if (!/2\.196/.test(version)) {
     it('400: begins no sign-in at a provider that no admin has added', async () => {
       expect(statusAndBody(await service.app.inject(`/authorize?provider=${CUSTOM}`))).toEqual([

@@ -5,7 +5,7 @@ import { createQuietDeps } from '../../src/commands/operator-deps.ts'
 import { adopt, openAdopted, type Restored, restore } from './adopted-app.ts'
 import { runSql } from './restored-database.ts'
 
-/** The lines of `adopt --check` on publications. */
+/** The lines of `adopt --check` about publications. */
 async function checkPublications({ deps }: Restored): Promise<readonly string[]> {
   const lines: string[] = []
   const command = adoptCommand(() => createQuietDeps(deps.config), {

@@ -12,7 +12,7 @@ import { type OldUser, runSql } from './restored-database.ts'
 const NIL = '00000000-0000-0000-0000-000000000000'
 const PATIENCE = { timeout: 60_000, interval: 10 } as const
 const NOT_FOUND = errorBody(400, 'refresh_token_not_found', 'Invalid Refresh Token: Refresh Token Not Found')
-/** The old server waits for nothing. */
+/** The old server must not wait for any lock. */
 const IMPATIENT = "SET lock_timeout = '50ms'"
 
 const named = ({ database }: Restored, name: string): OldUser => {
@@ -21,7 +21,7 @@ const named = ({ database }: Restored, name: string): OldUser => {
   return user
 }
 
-/** A connection of the superuser. The end of the test closes it. */
+/** A superuser connection. It closes at the end of the test. */
 async function connect({ database: { superuserUrl } }: Restored): Promise<pg.Client> {
   const client = new pg.Client({ connectionString: superuserUrl })
   await client.connect()
@@ -29,7 +29,7 @@ async function connect({ database: { superuserUrl } }: Restored): Promise<pg.Cli
   return client
 }
 
-/** How many requests for locks of tables or advisory locks wait in the database. */
+/** Counts the waiting requests for table locks or advisory locks in the database. */
 const countWaits = async ({ database: { superuserUrl } }: Restored) =>
   (
     await runSql(
@@ -38,7 +38,7 @@ const countWaits = async ({ database: { superuserUrl } }: Restored) =>
     )
   ).length
 
-/** Refreshes as supabase/auth does (internal/tokens/service.go, from 2.40 to 2.196). @returns how many rows it could lock */
+/** Refreshes like supabase/auth (internal/tokens/service.go, 2.40 to 2.196). @returns how many rows it could lock */
 async function refresh(old: pg.Client, { from, to }: { readonly from: string | undefined; readonly to: string }) {
   await old.query('BEGIN')
   const token = await old.query('SELECT * FROM refresh_tokens WHERE token = $1 LIMIT 1 FOR UPDATE SKIP LOCKED', [from])
@@ -78,7 +78,7 @@ it('a refresh and a delete of sessions at the old server wait for no batch of ad
   const { superuserUrl } = restored.database
   await runSql(superuserUrl, 'UPDATE auth_adopting.progress SET after = NULL')
   const [stop, old] = [await connect(restored), await connectOld(restored)]
-  // The batch has copied the tokens when it notes its progress.
+  // The batch has copied its tokens before it records its progress.
   await stop.query('BEGIN; LOCK TABLE auth_adopting.progress IN SHARE MODE')
   const preparing = prepare(restored)
   await expect.poll(() => countWaits(restored), PATIENCE).toBe(1)
@@ -143,7 +143,7 @@ it('the old server deletes a user while adopt --prepare lists the users, and nob
   const restored = await restore('v2.196.0')
   await prepare(restored)
   const { superuserUrl } = restored.database
-  // The batch stands still when its rows are written and checked.
+  // Pauses the batch after its rows are written and checked.
   await runSql(
     superuserUrl,
     `DELETE FROM auth.user_directory;
@@ -158,7 +158,7 @@ it('the old server deletes a user while adopt --prepare lists the users, and nob
   await old.query(IMPATIENT)
   expect(await countLockable(old, 'users')).toBe(await countRows(old, 'users'))
   const { id = '' } = named(restored, 'phone')
-  // An application of the database has a foreign key to users.
+  // An application table has a foreign key to users.
   await stop.query('DELETE FROM public.notes WHERE owner = $1', [id])
   expect((await old.query('DELETE FROM users WHERE id = $1', [id])).rowCount).toBe(1)
   await stop.query('SELECT pg_advisory_unlock(31)')
@@ -191,7 +191,7 @@ it.each(['users', 'mfa_factors', 'mfa_amr_claims', 'sessions', 'refresh_tokens']
       return rows.length
     }
     await expect.poll(look, PATIENCE).toBe(1)
-    // The command gives up, and tries again.
+    // The command gives up and tries again.
     await expect.poll(look, PATIENCE).toBe(0)
     await expect.poll(look, PATIENCE).toBe(1)
     await writer.query('COMMIT')
@@ -223,7 +223,7 @@ it('adopt --prepare finds the tokens of a batch by an index, and reads no whole 
     )
     return read?.times
   }
-  // Twenty batches, and then the sums, and the joins that compare.
+  // The reads of twenty batches, of the sums and of the joins that compare.
   await expect.poll(wholes, PATIENCE).toBeGreaterThan(0)
   expect(await wholes()).toBeLessThan(5)
 })

@@ -3,9 +3,9 @@ import { createTemporaryDatabase, type TemporaryDatabase } from '@trestle/testin
 import pg from 'pg'
 import { z } from 'zod'
 
-/** The databases that servers of supabase/auth have made, by version. */
+/** The databases of supabase/auth servers, by version. */
 export const VERSIONS = ['v2.43.1', 'v2.101.0', 'v2.151.0', 'v2.196.0', 'v2.196.0-encrypted'] as const
-/** A version, and whether it encrypts. */
+/** A version of supabase/auth. `-encrypted` means that it encrypts secrets. */
 export type Version = (typeof VERSIONS)[number]
 
 const Session = z.object({
@@ -56,17 +56,16 @@ const Manifest = z.object({
   encryption: z.object({ key: z.string() }).optional(),
 })
 
-/** The contents of a database, as the server that made it answered. */
+/** The content of a database, according to the answers of its old server. */
 export type Manifest = z.output<typeof Manifest>
-/** A user, with everything that a test needs to act for them. */
+/** A user, with all data that a test needs to act for the user. */
 export type OldUser = z.output<typeof OldUser>
 
-/** Reads what a database holds. */
 export function readManifest(version: Version): Manifest {
   return Manifest.parse(JSON.parse(readFileSync(new URL(`databases/${version}.json`, import.meta.url), 'utf8')))
 }
 
-/** A database of supabase/auth. Its owner connects at `url`. */
+/** A database of supabase/auth. Its owner connects to `url`. */
 export interface RestoredDatabase {
   readonly superuserUrl: string
   readonly url: string
@@ -77,7 +76,7 @@ export interface RestoredDatabase {
 const OWNER = 'supabase_auth_admin'
 const PASSWORD = 'root'
 
-/** The roles of Supabase. The server keeps them: tests of several files need them at the same time. */
+/** The roles of Supabase. They stay on the server, because several test files need them at the same time. */
 const ROLES = {
   supabase_admin: 'LOGIN CREATEROLE CREATEDB REPLICATION BYPASSRLS',
   [OWNER]: `LOGIN NOINHERIT CREATEROLE PASSWORD '${PASSWORD}'`,
@@ -87,7 +86,7 @@ const ROLES = {
   postgres: 'BYPASSRLS',
 }
 
-/** Runs SQL, several statements too, and returns the rows of a single one. */
+/** Runs one or more SQL statements, and returns the rows of a single one. */
 export async function runSql<Row = Record<string, unknown>>(url: string, text: string): Promise<readonly Row[]> {
   const client = new pg.Client({ connectionString: url })
   await client.connect()
@@ -111,15 +110,15 @@ export async function readTables(
   }
 }
 
-/** Makes a database from the dump of a version. The dump is loaded once: each database is a copy of what it makes. */
+/** Creates a database from the dump of a version. The dump is loaded once, and each database is a copy. */
 export function restoreDatabase(version: Version): Promise<RestoredDatabase> {
   return restoreCopy(version, `auth dump ${version}`, (url) => loadDump(url, version))
 }
 
 /**
- * Copies a database that is made from the dump of a version.
- * @param template identifies what is copied
- * @param make makes it from an empty database, as the superuser of its URL
+ * Copies a database that is created from the dump of a version.
+ * @param template identifies the copied database
+ * @param make fills an empty database, as the superuser of its URL
  */
 export async function restoreCopy(
   version: Version,
@@ -143,7 +142,7 @@ export async function loadDump(superuserUrl: string, version: Version): Promise<
 }
 
 /**
- * Gives the owner of the tables what PostgreSQL does not copy with a database: the right to make schemas, and the search path.
+ * Gives the owner of the tables the properties that a copied database lacks: the right to create schemas, and the search path.
  */
 export async function giveToOwner(superuserUrl: string, schema = 'auth'): Promise<void> {
   const name = new URL(superuserUrl).pathname.slice(1)
@@ -153,12 +152,12 @@ export async function giveToOwner(superuserUrl: string, schema = 'auth'): Promis
   )
 }
 
-/** The connection string of the owner of the tables. */
+/** The connection URL of the owner of the tables. */
 export function ownerUrl(url: string): string {
   return Object.assign(new URL(url), { username: OWNER, password: PASSWORD }).href
 }
 
-/** The sessions of OAuth clients in a database, as `--check` and an import count them. @param fate what becomes of them */
+/** The OAuth client sessions that `--check` and an import count. @param fate what happens to them */
 export function lostSessions(
   { manifest }: Pick<RestoredDatabase, 'manifest'>,
   fate: string,
@@ -168,7 +167,7 @@ export function lostSessions(
   return count === 0 ? [] : [{ what, count }]
 }
 
-/** The settings with which this service takes over from the server that made the database. */
+/** The settings with which this service replaces the server of the database. */
 export function settingsFor({
   url,
   manifest,

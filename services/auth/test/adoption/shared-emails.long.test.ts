@@ -4,7 +4,7 @@ import { adopt, openAdopted, restore } from './adopted-app.ts'
 import { plainSignIn } from './plain-user.ts'
 import { runSql } from './restored-database.ts'
 
-/** Adopts a database where `plain` and an older user, who has confirmed nothing, share an email. */
+/** Adopts a database in which `plain` and an older, unconfirmed user share an email. */
 async function openShared() {
   const restored = await restore('v2.196.0')
   const { manifest, superuserUrl } = restored.database

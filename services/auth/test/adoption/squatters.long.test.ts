@@ -13,7 +13,7 @@ import { adopt, prepare, restore, restoreAdopted } from './adopted-app.ts'
 import { openImporting } from './imported-app.ts'
 import { runSql } from './restored-database.ts'
 
-/** Makes a role that may create schemas in a database, and nothing else. The end of the test drops it, with what it has made. */
+/** Creates a role that may only create schemas. The end of the test drops it with its objects. */
 async function addSquatter(superuserUrl: string): Promise<string> {
   const role = `squatter_${randomUUID().slice(0, 8)}`
   const name = new URL(superuserUrl).pathname.slice(1)
@@ -22,7 +22,7 @@ async function addSquatter(superuserUrl: string): Promise<string> {
   return role
 }
 
-/** A view that is read like a record, and whose function notes in the comment of the database who has read it. */
+/** Creates a view in the place of a record. Its function records which roles read it. */
 async function squat(superuserUrl: string, role: string, { schema, view }: { schema: string; view: string }) {
   await runSql(
     superuserUrl,
@@ -39,7 +39,7 @@ async function squat(superuserUrl: string, role: string, { schema, view }: { sch
   )
 }
 
-/** The users who have run the function of a squatter. */
+/** The users who ran the function of a squatter. */
 const readersOf = (superuserUrl: string, schema: string) => runSql(superuserUrl, `SELECT name FROM ${schema}.readers`)
 
 const foreign = (schema: string, owner: string, user: string) =>

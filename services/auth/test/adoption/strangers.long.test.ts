@@ -20,7 +20,7 @@ import { runSql, settingsFor } from './restored-database.ts'
 
 const OWNER = 'supabase_auth_admin'
 
-/** Makes a role that may do nothing. The end of the test drops it, with what it has made. */
+/** Creates a role without rights. The end of the test drops it with its objects. */
 async function addStranger(superuserUrl: string): Promise<string> {
   const role = `stranger_${randomUUID().slice(0, 8)}`
   await runSql(superuserUrl, `CREATE ROLE ${role}`)
@@ -29,9 +29,9 @@ async function addStranger(superuserUrl: string): Promise<string> {
 }
 
 /**
- * Lets a stranger make functions and operators in `public` that fit the types of our statements better than those of PostgreSQL,
- * and that note who has run them. They are in the way of every connection whose path leads there.
- * @returns reads which programs have run them, each with its role
+ * Lets a stranger create functions and operators in `public` that match our statements better than those of PostgreSQL. They
+ * record who ran them, and affect every connection with `public` in its search path.
+ * @returns reads which programs ran them, each with its role
  */
 async function plant(superuserUrl: string, victimUrl: string) {
   const role = await addStranger(superuserUrl)
@@ -62,13 +62,13 @@ async function plant(superuserUrl: string, victimUrl: string) {
   return { listReaders }
 }
 
-/** Gives the owner of the tables a search path in a database. */
+/** Sets the search path of the owner of the tables in a database. */
 async function setPath({ database: { superuserUrl } }: Restored, path: string): Promise<void> {
   const name = new URL(superuserUrl).pathname.slice(1)
   await runSql(superuserUrl, `ALTER ROLE ${OWNER} IN DATABASE ${name} SET search_path = ${path}`)
 }
 
-/** Opens the service on an adopted database, with its job worker. */
+/** Opens the service with its job worker on an adopted database. */
 async function openWorking({ database, deps }: Restored, settings: Readonly<Record<string, string>> = {}) {
   const test = await openMailApp(
     { ...settingsFor(database), AUTH_DB_ROLE: '', ...settings },
@@ -151,7 +151,7 @@ describe('functions and operators of strangers in a schema of the search path of
          $$ BEGIN PERFORM pg_catalog.nextval('public.runs'); RETURN pg_catalog.array_append(list, item); END $$;
        CREATE AGGREGATE public.array_agg(text) (SFUNC = public.add, STYPE = text[])`,
     )
-    // REINDEX and ANALYZE do the same before PostgreSQL 17, as the owner of the table.
+    // Before PostgreSQL 17, REINDEX and ANALYZE also run index functions under this path, as the table owner.
     await runSql(superuserUrl, `SET search_path = public; UPDATE auth.user_directory SET document = document || ' '`)
     expect(await runSql(superuserUrl, 'SELECT is_called AS "hasRun" FROM public.runs')).toEqual([{ hasRun: false }])
   })

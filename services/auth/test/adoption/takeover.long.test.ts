@@ -17,7 +17,6 @@ const named = ({ database }: Restored, name: string): OldUser => {
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
 const signIn = (app: AdoptedApp, fields: object) => app.post('/token?grant_type=password', fields)
 
-/** Adds a user of the old service. */
 const insertUser = ({ database }: Restored, id: string, columns: Readonly<Record<string, string>>) =>
   runSql(
     database.superuserUrl,
@@ -61,7 +60,7 @@ it('an address leads into the account of its oldest confirmed user, and never in
     const link = await app.post('/admin/generate_link', { type: 'recovery', email }, operator)
     expect([link.statusCode, link.json().id]).toEqual([200, owner.id])
   }
-  // A user who is signed in cannot take the address over either.
+  // A signed-in user cannot take over the address either.
   const { access_token: token } = (await signIn(app, { phone: other.phone, password: other.password })).json()
   const change = await app.app.inject({
     method: 'PUT',
@@ -81,7 +80,7 @@ it('an address leads into the account of its oldest confirmed user, and never in
   expect((await signIn(app, fields)).json().user?.id).toBe(signedUp.json().user?.id)
 })
 
-/** Every way by which users of the old service might come in, and what each answers. */
+/** Tries every way in which users of the old service might sign in. Returns the result of each. */
 async function tryAllWays(app: AdoptedApp, restored: Restored): Promise<Readonly<Record<string, string>>> {
   const [plain, recovering, invited] = ['plain', 'recovering', 'invited'].map((name) => named(restored, name))
   const { passkey, pkce } = { ...named(restored, 'passkey'), pkce: named(restored, 'flow').pkce }
@@ -195,7 +194,7 @@ it('two runs of auth adopt at once end like one: each ends well, or says that th
   const outcomes = await Promise.allSettled([adopt(restored), adopt(restored)])
   const refused = outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [String(outcome.reason)] : []))
   expect(refused.filter((reason) => !reason.includes('another run of auth adopt is at work'))).toEqual([])
-  // An operator whose run was refused runs the command again.
+  // After a rejected run, an operator runs the command again.
   await adopt(restored)
   const { url, superuserUrl } = restored.database
   expect(

@@ -16,7 +16,7 @@ async function addTokens({ database }: Restored): Promise<void> {
   )
 }
 
-/** Lets the sequence of the old service jump. */
+/** Advances the sequence of the old service by a large step. */
 const jump = ({ database: { superuserUrl } }: Restored) =>
   runSql(
     superuserUrl,

@@ -4,7 +4,7 @@ import { undoAdoption } from '../../src/adoption/use-cases/undo-adoption.ts'
 import { adopt, restore } from './adopted-app.ts'
 import { runSql } from './restored-database.ts'
 
-/** Triggers of an application, whose function has no search path of its own and notes the one that it runs under. */
+/** Application triggers with a function that has no `search_path` of its own and records the current one. */
 const TRIGGERS = `
   CREATE TABLE public.noted (name text, path text);
   GRANT ALL ON public.noted TO PUBLIC;
@@ -14,7 +14,7 @@ const TRIGGERS = `
   CREATE TRIGGER changed AFTER UPDATE ON auth.users FOR EACH ROW EXECUTE FUNCTION auth.note();
   CREATE CONSTRAINT TRIGGER later AFTER UPDATE ON auth.users DEFERRABLE INITIALLY DEFERRED
     FOR EACH ROW EXECUTE FUNCTION auth.note()`
-/** A NULL that supabase/auth cannot read, so that an undo changes a user. */
+/** A NULL that supabase/auth cannot read, so that undo changes a user. */
 const UNREADABLE = 'UPDATE auth.users SET email_change = NULL WHERE id = (SELECT min(id::text)::uuid FROM auth.users)'
 const NOTED = 'SELECT DISTINCT name, path FROM public.noted ORDER BY name'
 

@@ -4,7 +4,6 @@ import { forge, hmac } from '../forged-token.ts'
 import { type AdoptedApp, adopt, openAdopted, type Restored, restore } from './adopted-app.ts'
 import { runSql } from './restored-database.ts'
 
-/** A request of an admin. */
 interface Act {
   readonly method: 'POST' | 'PUT'
   readonly url: string
@@ -17,7 +16,7 @@ async function asAdmin({ app, restored }: AdoptedApp, act: Act): Promise<void> {
   expect(answer.statusCode).toBe(200)
 }
 
-/** The codes that supabase/auth waits for, by the names of the users and the columns. */
+/** The open codes of supabase/auth, by the names of users and columns. */
 async function readCodes({ database }: Restored): Promise<readonly string[]> {
   const rows = await runSql<{ code: string }>(
     database.superuserUrl,

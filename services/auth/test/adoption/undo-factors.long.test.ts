@@ -7,7 +7,7 @@ import { runSql, type Version } from './restored-database.ts'
 
 const SETTINGS = { AUTH_MFA_RECOVERY_CODES_ENROLL_ENABLED: 'true', AUTH_MFA_RECOVERY_CODES_VERIFY_ENABLED: 'true' }
 
-/** Sends a request of a user, which succeeds. @param token '' for none @returns the body of the answer */
+/** Sends a successful request of a user. @param token empty for none @returns the body of the response */
 async function send({ app }: AdoptedApp, url: string, token: string, payload: object) {
   const headers = token === '' ? {} : { authorization: `Bearer ${token}` }
   const answer = await app.inject({ method: 'POST', url, headers, payload })
@@ -15,7 +15,7 @@ async function send({ app }: AdoptedApp, url: string, token: string, payload: ob
   return answer.json()
 }
 
-/** Enrols and verifies a security key. @returns the access token of the session, which has shown it */
+/** Enrols and verifies a security key. @returns the access token of the stepped-up session */
 async function enrolKey(app: AdoptedApp, token: string): Promise<string> {
   const { id } = await send(app, '/factors', token, { factor_type: 'webauthn', friendly_name: 'key' })
   const { id: challenge_id, webauthn } = await send(app, `/factors/${id}/challenge`, token, {})
@@ -31,7 +31,7 @@ async function registerPasskey(app: AdoptedApp, token: string): Promise<void> {
   await send(app, '/passkeys/registration/verify', token, { challenge_id, credential })
 }
 
-/** `plain` has a security key, a passkey and recovery codes, and `since` has begun to enrol a key and a phone. */
+/** Gives `plain` a security key, a passkey and recovery codes. `since` begins to enrol a key and a phone. */
 async function enrolAll(restored: Restored): Promise<void> {
   const app = await openAdopted(restored, SETTINGS)
   const { email, password } = app.user('plain') ?? {}
@@ -61,7 +61,7 @@ const listFactors = ({ database }: Restored) =>
     `SELECT id, user_id, factor_type::text, status::text, secret FROM auth.mfa_factors ORDER BY id`,
   )
 
-/** The columns of factors, and the types that they may have. */
+/** The columns of factors, and the allowed types. */
 const readTable = ({ database }: Restored) =>
   runSql(
     database.superuserUrl,
@@ -100,7 +100,7 @@ it('adopt --undo on v2.196.0 keeps security keys, phones and passkeys, and says 
     'the old service has its database back',
   ])
   expect(await listFactors(restored)).toHaveLength(before.length + 3)
-  // supabase/auth refuses a credential of which it believes that no copies may exist, where some may.
+  // supabase/auth rejects a backup-eligible credential if its stored flag says otherwise.
   const eligible = await runSql<{ eligible: boolean }>(
     url,
     `SELECT web_authn_credential #> '{flags,backupEligible}' AS eligible FROM auth.mfa_factors

@@ -16,7 +16,7 @@ import { readTables, runSql, VERSIONS, type Version } from './restored-database.
 
 const SCHEMAS = ['auth', 'public']
 
-/** Every object of the database, and the rows of every table in the order of their text. */
+/** Returns all objects of the database, and the rows of every table in the order of their text. */
 async function readAll({ database }: Restored) {
   const url = database.superuserUrl
   const catalogues = await withDatabase({ url }, (db) =>
@@ -43,7 +43,7 @@ async function readAll({ database }: Restored) {
   return { catalogues, rows, rights }
 }
 
-/** The database of a version as `restore` makes it: each version is read once. */
+/** Returns the content of a version's database as `restore` creates it. Each version is read once. */
 function readBefore(version: Version): ReturnType<typeof readAll> {
   const read = before.get(version) ?? restore(version).then(readAll)
   before.set(version, read)
@@ -54,7 +54,7 @@ const before = new Map<Version, ReturnType<typeof readAll>>()
 
 const undo = ({ deps }: Restored) => undoAdoption(deps, async () => true)
 
-/** The costs of an undo for users who have enrolled nothing here. */
+/** The costs of an undo if users have enrolled nothing here. */
 const NO_LOSSES = {
   factors: { phones: 0, keys: 0, bareUsers: 0 },
   passkeys: 0,
@@ -64,7 +64,7 @@ const NO_LOSSES = {
   phoneValueKeptBy: [],
 } as const
 
-/** The `encrypted_password` of users who have no password, by version. */
+/** The `encrypted_password` of users without a password, by version. */
 const NO_PASSWORD = {
   'v2.43.1': '',
   'v2.101.0': '',
@@ -183,7 +183,7 @@ it('adopt --undo gives the audit log back without new entries where a rule kept 
   expect(await entries()).toEqual(before)
 })
 
-/** The columns that the models of supabase/auth 2.196 (`internal/models`) read into a `string`, an `int` or a `time.Time`. */
+/** Columns that models of supabase/auth 2.196 (`internal/models`) read into a `string`, an `int` or a `time.Time`. */
 const NEVER_NULL = {
   users: [
     'aud',
@@ -221,9 +221,7 @@ const NEVER_NULL = {
 const STAYING = ['users', 'identities', 'sessions', 'mfa_factors', 'mfa_amr_claims'] as const
 const MOVED = ['one_time_tokens', 'refresh_tokens', 'flow_state', 'webauthn_credentials', 'audit_log_entries'] as const
 
-/**
- * The columns of these tables in the list above that hold NULL in some row. supabase/auth never reads a user without an instance.
- */
+/** Lists the columns above that contain NULL in some row. supabase/auth never reads a user without an instance. */
 async function listNulls(
   { database: { superuserUrl } }: Restored,
   tables: readonly (keyof typeof NEVER_NULL)[],
@@ -266,7 +264,7 @@ describe('what supabase/auth cannot read as NULL', () => {
     ])
       answers.push(await app.inject({ method: 'POST', url: '/factors', headers, payload }))
     expect(answers.filter(({ statusCode }) => statusCode !== 200).map(({ body }) => body)).toEqual([])
-    // An authenticator app has its secret in another column until undo, and other factors have none.
+    // Until undo, the secret of an authenticator app is in another column, and other factors have none.
     expect(await listNulls(restored, STAYING)).toEqual(['mfa_factors.secret'])
     await undo(restored)
     expect(await listNulls(restored, [...STAYING, ...MOVED])).toEqual([])

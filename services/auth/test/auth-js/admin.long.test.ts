@@ -209,7 +209,7 @@ describe('admin.signOut and admin.mfa', () => {
       .values(factorRow(factor))
       .returning('id')
       .executeTakeFirstOrThrow()
-    // The client wraps this answer twice.
+    // The client wraps this response twice.
     expect(dataOf(await admin.mfa.deleteFactor({ id, userId: user.id }))).toEqual({
       data: factorBody({ id, status: 'unverified', friendly_name: 'app' }),
       error: null,

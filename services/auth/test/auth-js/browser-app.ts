@@ -11,32 +11,32 @@ import { forgeBearer } from '../forged-token.ts'
 import { type MailApp, openMailApp } from '../mail-app.ts'
 
 declare global {
-  /** The client that `createClient` has made in the page. */
+  /** The result of `createClient` in the page. */
   const client: SupabaseClient
-  /** The events of the client in the page. */
+  /** The client events in the page. */
   const events: readonly string[]
 }
 
-/** An application in a browser, the service that it calls without a gateway, and a provider of OpenID Connect. */
+/** An application in a browser, the service that it calls without a gateway, and an OpenID Connect provider. */
 export interface BrowserApp extends Pick<MailApp, 'readMail' | 'sms'> {
-  /** The page of the application. */
+  /** The URL of the application page. */
   readonly url: string
   readonly openId: OpenIdServer
-  /** A browser in which nothing was visited before, at the page of the application. The end of the test closes it. */
+  /** Opens the application page in a new browser, which closes at the end of the test. */
   newDevice(): Promise<Page>
-  /** A further tab of a browser, at the page of the application. */
+  /** Opens the application page in another tab. */
   newTab(device: Page): Promise<Page>
   close(): Promise<void>
 }
 
-/** The library as it is published for pages. */
+/** The published library for pages. */
 const LIBRARY = readFileSync(
   createRequire(import.meta.url).resolve('@supabase/supabase-js/dist/umd/supabase.js'),
   'utf8',
 )
 const [API_KEY] = forgeBearer({ role: 'anon' }).split(' ').slice(1)
 
-/** Opens the service in the profile supabase, and an application whose client has an address and a key alone. */
+/** Opens the service in the profile supabase, and an application whose client has only a URL and a key. */
 export async function openBrowserApp(): Promise<BrowserApp> {
   await using started = new AsyncDisposableStack()
   const port = await freePort()
@@ -52,7 +52,7 @@ export async function openBrowserApp(): Promise<BrowserApp> {
       : { headers: { 'content-type': 'text/html; charset=utf-8' }, body: html },
   )
   started.defer(() => page.close())
-  // Browsers let pages of localhost use passkeys.
+  // Browsers allow passkeys on localhost.
   const url = Object.assign(new URL(page.url), { hostname: 'localhost' }).href
   const openId = await startOpenIdServer()
   started.defer(() => openId.stop())
@@ -73,7 +73,7 @@ export async function openBrowserApp(): Promise<BrowserApp> {
     openId,
     newDevice: async () => {
       const device = await browser.newContext()
-      // Each open page takes processor time, also while nothing happens on it.
+      // Close it, because an open page takes processor time even if nothing happens.
       onTestFinished(() => device.close())
       return open(await device.newPage())
     },
@@ -90,7 +90,7 @@ function settingsOf(serviceUrl: string, url: string, openId: OpenIdServer): Read
     AUTH_EXTERNAL_PHONE_ENABLED: 'true',
     AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true',
     AUTH_SECURITY_MANUAL_LINKING_ENABLED: 'true',
-    // A test asks for several mails within a second.
+    // Tests request several mails within a second.
     AUTH_SMTP_MAX_FREQUENCY: '1ms',
     AUTH_EXTERNAL_KEYCLOAK_ENABLED: 'true',
     AUTH_EXTERNAL_KEYCLOAK_CLIENT_ID: 'realm-client',

@@ -6,18 +6,18 @@ import { type MailApp, openMailApp } from '../mail-app.ts'
 
 type Client = InstanceType<typeof AuthClient>
 
-/** The service behind a real port, and the published JavaScript client that calls it. */
+/** The service on a real port, and the published JavaScript client that calls it. */
 export interface ClientService extends Pick<MailApp, 'app' | 'deps' | 'readMail' | 'sms' | 'idle'> {
-  /** A new device without a session. */
+  /** Creates a client on a new device without a session. */
   newClient(options?: GoTrueClientOptions): Client
   /** The client of an operator. */
   readonly admin: Client['admin']
-  /** Opens the link of a mail as a browser does, presses the button of a page in between, and returns where it leads. */
+  /** Opens a mail link like a browser, presses the button of a page if there is one, and returns the target. */
   open(link: URL | string): Promise<URL>
   close(): Promise<void>
 }
 
-/** @param replace further dependencies that take the place of the real ones */
+/** @param replace further dependencies that replace the real ones */
 export async function openClientService(
   settings: Readonly<Record<string, string>> = {},
   replace: () => Partial<AuthDeps> = () => ({}),
@@ -31,7 +31,7 @@ export async function openClientService(
       AUTH_URI_ALLOW_LIST: 'https://app.example.com/**',
       ...settings,
     },
-    // The client compares the times of tokens with its own clock.
+    // The client compares token times with its own clock.
     { replace: () => ({ ...replace(), now: () => new Date() }) },
   )
   const url = await service.app.listen({ host: '127.0.0.1', port: 0 })
@@ -68,14 +68,14 @@ function submission(html: string): RequestInit {
   return { method: 'POST', body, redirect: 'manual' }
 }
 
-/** Returns the promised headers that an answer lacks (reference: Response headers). */
+/** Returns the promised headers that a response lacks (reference: Response headers). */
 function headerProblems(headers: Headers, status: number, body: string): readonly string[] {
   const wanted = {
     'x-request-id': /^[0-9a-f-]{36}$/,
     'x-content-type-options': /^nosniff$/,
     ...(status >= 400 ? { 'x-supabase-api-version': /^2024-01-01$/ } : {}),
     ...(status === 429 || status === 503 ? { 'retry-after': /^\d+$/ } : {}),
-    // A session or a user.
+    // The response contains a session or a user.
     ...(/"(access_token|aud)":/.test(body) ? { 'cache-control': /^no-store$/, pragma: /^no-cache$/ } : {}),
   }
   return Object.entries(wanted)
@@ -85,7 +85,7 @@ function headerProblems(headers: Headers, status: number, body: string): readonl
 
 let people = 0
 
-/** The credentials of a new user. Passwords take turns, because each is hashed once. */
+/** Credentials of a new user. A few passwords are used in turn, because each is hashed only once. */
 export function newCredentials() {
   people += 1
   return {
@@ -95,13 +95,13 @@ export function newCredentials() {
   }
 }
 
-/** The result of every call of the client. */
+/** The result of any client call. */
 interface Answer {
   readonly data: unknown
   readonly error: Error | null
 }
 
-/** Returns the data of a result, and throws its error. */
+/** Returns the data of a result, or throws its error. */
 export function dataOf<Given extends Answer>(answer: Given): Extract<Given, { readonly error: null }>['data'] {
   if (answer.error) throw answer.error
   return answer.data

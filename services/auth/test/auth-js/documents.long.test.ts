@@ -6,14 +6,14 @@ import { z } from 'zod'
 import { compileGlob } from '../../src/flows/glob.ts'
 import { type ClientService, openClientService } from './client-service.ts'
 
-// Examples of documents that use the published client, run as they are written.
+// Examples in documents that use the published client. They run exactly as written.
 
 const QUICK_START = documentOf('docs/quick-start/sign-in-a-user.md')
 const [, PAGE = ''] = /^```html\n(.*?)^```$/ms.exec(QUICK_START) ?? []
 const [, STRICT_SETTINGS = ''] = /^```sh\n(AUTH_PROFILE=.*?)^```$/ms.exec(QUICK_START) ?? []
 
 const service = await openClientService()
-/** As the quick start sets it up, with the proxies that `npm start` names. */
+/** The settings of the quick start, with the proxies of `npm start`. */
 const strictService = await openClientService({
   AUTH_URI_ALLOW_LIST: '',
   AUTH_TRUSTED_PROXIES: '127.0.0.0/8',
@@ -31,7 +31,7 @@ function documentOf(path: string): string {
   return readFileSync(new URL(`../../../../${path}`, import.meta.url), 'utf8')
 }
 
-/** Runs the TypeScript of a document, with clients of the service under test. @returns what it printed */
+/** Runs the TypeScript of a document with clients of the tested service. @returns its output */
 async function runExample(document: string): Promise<readonly unknown[]> {
   const [, code = ''] = /^```ts\nimport \{ AuthClient \} from '@supabase\/auth-js'\n(.*?)^```$/ms.exec(document) ?? []
   const printed: unknown[] = []
@@ -72,7 +72,7 @@ it('the quick start signs a user in, by curl and by the client', async () => {
   expect(await runExample(QUICK_START)).toEqual(['quick@example.com'])
 })
 
-/** An element of the page, as far as its script uses it. */
+/** The part of a page element that the script uses. */
 interface PageElement {
   value: string
   hidden: boolean
@@ -81,7 +81,7 @@ interface PageElement {
   onsubmit?: (event: { readonly preventDefault: () => void }) => void
 }
 
-/** The storage that the browser keeps when the page is loaded again. */
+/** The storage that a browser keeps when a page is reloaded. */
 function newStorage(): NonNullable<GoTrueClientOptions['storage']> {
   const kept = new Map<string, string>()
   return {
@@ -95,13 +95,13 @@ type Profile = 'compatible' | 'strict'
 
 let browsers = 0
 
-/** The service of a profile, and a browser that keeps what its pages store, with the page of the quick start for that profile. */
+/** The service in a profile, and a browser with storage and the page of the quick start for that profile. */
 function newBrowser(profile: Profile) {
   const called = profile === 'strict' ? strictService : service
   const page = PAGE.replace('const strict = false\n', profile === 'strict' ? 'const strict = true\n' : '$&')
   expect(page === PAGE).toBe(profile === 'compatible')
   browsers += 1
-  // A client tells its events to all clients with its storage key: here, the other pages of the same browser.
+  // A client sends its events to all clients with its storage key. Here these are the pages of the same browser.
   const kept = { storage: newStorage(), storageKey: `browser ${browsers}` }
   const newClient = (options: GoTrueClientOptions) => called.newClient({ ...options, ...kept })
   return { ...called, load: (href: string) => loadPage({ href, page, newClient }) }
@@ -112,7 +112,7 @@ interface LoadedPage extends Pick<ClientService, 'newClient'> {
   readonly page: string
 }
 
-/** Loads the page of the quick start at an address: runs its script with the elements of its HTML. */
+/** Loads the page of the quick start at a URL: runs its script with the elements of its HTML. */
 async function loadPage({ href, page, newClient }: LoadedPage) {
   const elements = new Map(
     [...page.matchAll(/ id="([\w-]+)"( hidden)?/g)].map(([, id = '', hidden]) => [
@@ -130,7 +130,7 @@ async function loadPage({ href, page, newClient }: LoadedPage) {
   const globals = { location, history, document, console: { ...console, warn: (text: string) => warnings.push(text) } }
   vi.stubGlobal('window', { ...globals, addEventListener: () => undefined, removeEventListener: () => undefined })
   vi.stubGlobal('document', document)
-  // When a page is loaded again, the library warns of two clients in one page.
+  // After a reload, the library warns about two clients in one page.
   vi.spyOn(console, 'warn').mockImplementation(() => undefined)
   const open = function AuthClient({ url, ...options }: GoTrueClientOptions) {
     expect(url).toBe('http://localhost:8081')
@@ -147,7 +147,7 @@ async function loadPage({ href, page, newClient }: LoadedPage) {
   return {
     location,
     warnings,
-    /** Fills fields in, by their ids, and presses a button. */
+    /** Fills in fields by their ids, and presses a button. */
     click: (id: string, values: Readonly<Record<string, string>> = {}) => {
       fill(values)
       at(id).onclick?.()
@@ -156,7 +156,7 @@ async function loadPage({ href, page, newClient }: LoadedPage) {
       fill(values)
       at(id).onsubmit?.({ preventDefault: () => undefined })
     },
-    /** Waits until the page shows a user, or none, a message, and these of its hidden parts. */
+    /** Waits until the page shows a user (or none), a message, and the given hidden parts. */
     shows: (name: string, message: string, parts: readonly string[] = []) =>
       vi.waitFor(() => {
         expect([at('name').textContent, at('username').value]).toEqual([name, name])

@@ -30,7 +30,7 @@ const newProfile = () => ({
   name: 'Ada',
 })
 
-/** Follows the address of a sign-in as a browser does, to where it ends. */
+/** Follows the URL of a sign-in like a browser, and returns the last URL. */
 async function follow(url: string | null | undefined): Promise<URL> {
   const authorize = url?.includes('/authorize?') ? await service.open(url) : new URL(url ?? '')
   return service.open(await openId.agree(authorize))

@@ -13,7 +13,7 @@ const service = await openClientService({
 const bySecret = await openClientService()
 afterAll(() => Promise.all([service.close(), bySecret.close()]))
 
-/** A device with a signed-in user. */
+/** Signs in a new user on a new device. */
 async function signIn(on: ClientService = service) {
   const credentials = newCredentials()
   dataOf(await on.admin.createUser({ ...credentials, email_confirm: true, phone_confirm: true }))
@@ -24,7 +24,7 @@ async function signIn(on: ClientService = service) {
   return { ...credentials, client, session, user }
 }
 
-/** Another device of the same user. */
+/** Signs in the same user on another device. */
 async function signInAgain({ email, password }: { readonly email: string; readonly password: string }) {
   const client = service.newClient()
   dataOf(await client.signInWithPassword({ email, password }))

@@ -14,7 +14,7 @@ async function register(on: ClientService = service) {
   return { ...credentials, id: user?.id }
 }
 
-/** The record of somebody whom `register` has made. */
+/** The record of a user from `register`. */
 const registeredBody = ({ id, email, phone }: Omit<Awaited<ReturnType<typeof register>>, 'password'>) =>
   userBody({
     id,

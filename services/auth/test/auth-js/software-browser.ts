@@ -1,7 +1,7 @@
 import { type AskedOptions, createAuthenticator } from '@trestle/testing/software-authenticator.ts'
 import { vi } from 'vitest'
 
-/** Options as a browser has them: bytes in place of base64url. */
+/** Options in the form of a browser: bytes instead of base64url. */
 interface BrowserOptions {
   readonly publicKey: {
     readonly challenge: ArrayBuffer
@@ -28,7 +28,7 @@ function toAsked({ publicKey }: BrowserOptions): AskedOptions {
   }
 }
 
-/** Makes this process look like a page at an origin, with an authenticator of its own, until `vi.unstubAllGlobals`. */
+/** Simulates a page at an origin with an authenticator in this process, until `vi.unstubAllGlobals`. */
 export function pretendToBeBrowser(origin: string): void {
   const authenticator = createAuthenticator(origin)
   class PublicKeyCredential {

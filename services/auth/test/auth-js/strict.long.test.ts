@@ -13,7 +13,7 @@ const service: ClientService = await openClientService(
     AUTH_PROFILE: 'strict',
     AUTH_RATE_LIMIT_HEADER: 'X-Real-Ip',
     AUTH_URI_ALLOW_LIST: redirectTo,
-    // The page of a link has a test of its own.
+    // Another test covers the page of a link.
     AUTH_MAILER_LINK_MODE: 'direct',
     AUTH_SECURITY_MANUAL_LINKING_ENABLED: 'true',
     AUTH_EXTERNAL_KEYCLOAK_ENABLED: 'true',
@@ -37,7 +37,7 @@ const newProfile = () => ({
   name: 'Ada',
 })
 
-/** A device with a user who has just signed in by password. */
+/** Signs in a new user by password on a new device. */
 async function signIn() {
   const credentials = { ...newCredentials(), password: 'a staple of batteries' }
   await service.admin.createUser({ email: credentials.email, password: credentials.password, email_confirm: true })
@@ -46,7 +46,7 @@ async function signIn() {
   return { ...credentials, client }
 }
 
-/** Follows the address of a sign-in as a browser does, to where it ends. */
+/** Follows the URL of a sign-in like a browser, and returns the last URL. */
 async function follow(url: string | null | undefined): Promise<URL> {
   const authorize = url?.includes('/authorize?') ? await service.open(url) : new URL(url ?? '')
   const landed = await service.open(await openId.agree(authorize))
@@ -61,7 +61,7 @@ describe('a client with PKCE, in the strict profile', () => {
     dataOf(await client.signUp({ email, password }))
     const { code } = await service.readMail(email)
     dataOf(await client.verifyOtp({ email, token: code, type: 'email' }))
-    // The password of the sign-up is void, since a stranger may have chosen it.
+    // The password of the sign-up is invalid, because a stranger may have chosen it.
     const early = await service.newClient().signInWithPassword({ email, password })
     expect(early.error).toEqual(new AuthApiError('Invalid login credentials', 400, 'invalid_credentials'))
     dataOf(await client.updateUser({ password }))

@@ -20,13 +20,13 @@ describe.runIf(canTestWith('chromium'))('createClient(url, key) of supabase-js, 
   const levelOf = async (tab: Page) =>
     dataOf(await tab.evaluate(() => client.auth.mfa.getAuthenticatorAssuranceLevel())).currentLevel
 
-  /** Opens the link of the newest mail to an address. The service leads back to the page of the application. */
+  /** Opens the link of the newest mail to an address. The service redirects to the page of the application. */
   async function openLink(tab: Page, email: string): Promise<void> {
     await tab.goto((await app.readMail(email)).link.href)
     expect(tab.url().startsWith(app.url)).toBe(true)
   }
 
-  /** A user who has confirmed the address, signed in on a new device. */
+  /** A user with a confirmed address, signed in on a new device. */
   async function signUp() {
     const { email, password } = newCredentials()
     const tab = await app.newDevice()
@@ -109,7 +109,7 @@ describe.runIf(canTestWith('chromium'))('createClient(url, key) of supabase-js, 
 
   describe('a provider', () => {
     const newAccount = () => ({ sub: newCredentials().email, email: newCredentials().email, email_verified: true })
-    /** Waits until the client has taken the session out of the address that the provider has led back to. */
+    /** Waits until the client has read the session from the URL of the redirect. */
     const comeBack = async (tab: Page) => {
       await tab.waitForURL((url) => url.href.startsWith(app.url))
       await tab.waitForFunction(() => typeof events === 'object' && events.includes('SIGNED_IN'))
@@ -183,14 +183,14 @@ describe.runIf(canTestWith('chromium'))('createClient(url, key) of supabase-js, 
       const tabs = [tab, await app.newTab(tab), await app.newTab(tab)]
       const everywhere = <T>(act: (each: Page) => Promise<T>) => Promise.all(tabs.map(act))
       await tab.evaluate(() => {
-        // While they load, the other tabs try out the storage with keys of their own.
+        // While other tabs load, they test the storage with their own keys, so find the key of the session.
         const key = Object.keys(localStorage).find((name) => name.startsWith('sb-')) ?? ''
         const session = JSON.parse(localStorage.getItem(key) ?? '')
         localStorage.setItem(key, JSON.stringify({ ...session, expires_at: 1 }))
       })
       await everywhere((each) => each.reload())
       expect(await everywhere(async (each) => (await userOf(each)).id)).toEqual([id, id, id])
-      // The library drops an answer that another tab has overtaken, so only what follows counts.
+      // The library discards a response if another tab was faster, so ignore these results.
       await everywhere((each) => each.evaluate(() => client.auth.refreshSession()))
       expect(await everywhere(async (each) => (await userOf(each)).id)).toEqual([id, id, id])
       for (const seen of await everywhere(eventsOf)) expect(seen).not.toContain('SIGNED_OUT')
@@ -244,7 +244,7 @@ describe.runIf(canTestWith('chromium'))('createClient(url, key) of supabase-js, 
       const other = await app.newDevice()
       dataOf(await signIn(other, { email, password }))
       expect(await levelOf(other)).toBe('aal1')
-      // A code is taken once.
+      // A code is accepted only once.
       dataOf(await show(other, 1))
       expect(await levelOf(other)).toBe('aal2')
       dataOf(await other.evaluate((factorId) => client.auth.mfa.unenroll({ factorId }), id))

@@ -6,7 +6,7 @@ import { createSignedUp } from '../signed-up.ts'
 import type { OptionCases } from './option-case.ts'
 
 const PASSWORD = 'correct horse battery staple'
-/** The hash that `crypt()` makes of the password. */
+/** The password hash that `crypt()` creates. */
 const BCRYPT = '$2a$10$EptlSh9AgR5gnMmddYCETO7nmF1JbNUx03dkYv/.RVu87PUAAFB4.'
 
 async function hashOf({ deps }: MailApp, email: string): Promise<string> {
@@ -23,7 +23,6 @@ const signIn = async ({ post }: MailApp, payload: object) => {
   return [answer.statusCode, answer.json().error_code]
 }
 
-/** Accounts and their passwords. */
 export const accountCases = {
   PASSWORD_HASH: {
     settings: { AUTH_MAILER_AUTOCONFIRM: 'true' },

@@ -13,7 +13,7 @@ import { redirectCases } from './redirect-cases.ts'
 import { sessionCases } from './session-cases.ts'
 import { signUpCases } from './sign-up-cases.ts'
 
-// A row without a case does not pass the type check, and a case whose profiles agree shows nothing.
+// The type check requires a case for each row. A case must give different results in the two profiles.
 const cases: Readonly<Record<keyof typeof COMPATIBILITY_OPTIONS | keyof typeof SETTING_DEFAULTS, OptionCase>> = {
   ...signUpCases,
   ...sessionCases,
@@ -27,7 +27,7 @@ const cases: Readonly<Record<keyof typeof COMPATIBILITY_OPTIONS | keyof typeof S
   ...providerCases,
 }
 const USUAL = { AUTH_EXTERNAL_PHONE_ENABLED: 'true', AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true' }
-/** Whichever case comes first starts its service. */
+/** The first case also starts its service. */
 const TIMEOUT_MS = 60_000
 
 it('has a case for each row, in which the profiles differ', () => {

@@ -1,7 +1,7 @@
 import { createSignedUp } from '../signed-up.ts'
 import type { OptionCases } from './option-case.ts'
 
-/** The cases about gateways, which stand around the service. */
+/** Cases about gateways in front of the service. */
 export const environmentCases = {
   trustedPeer: {
     observe: async (service) => {

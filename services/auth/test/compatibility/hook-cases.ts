@@ -14,12 +14,12 @@ afterAll(() => stub.close())
 const settings = stub.settings('PASSWORD_VERIFICATION_ATTEMPT', 'BEFORE_USER_CREATED', 'AFTER_USER_CREATED')
 
 const messageSettings = stub.settings('SEND_EMAIL', 'SEND_SMS')
-/** Makes one hook refuse. */
+/** Makes one hook reject its calls. */
 const refuseBy = (hook: string) => {
   stub.answer = ({ name }) => (name === hook ? { body: { error: { http_code: 403, message: 'No' } } } : NOTHING)
 }
 
-/** The cases about calls to servers of operators, and the effects of their answers. */
+/** Cases about hook calls and the effects of their responses. */
 export const hookCases = {
   hookRefusalCode: {
     settings,

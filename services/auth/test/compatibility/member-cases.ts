@@ -15,7 +15,7 @@ const consent: HookStub['answer'] = ({ payload }) => ({ body: { claims: payload.
 
 const TIME = '2026-01-02T03:04:05.123456+00:00'
 
-/** The members of a user that are there. */
+/** A user without the members that are `undefined`. */
 const Payload = z.object({
   user: z
     .looseObject({})
@@ -35,7 +35,7 @@ const WRONG_PASSWORD = { code: 400, error_code: 'invalid_credentials', msg: 'Inv
 /** The last characters of a time. */
 const endOf = (time: unknown): string => String(time).replace(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}/, '')
 
-/** Members and headers of answers. */
+/** Cases about members and headers of responses. */
 export const memberCases = {
   endTimesInZ: {
     observe: async (service) => {

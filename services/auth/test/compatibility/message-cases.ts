@@ -8,7 +8,7 @@ import type { OptionCases } from './option-case.ts'
 
 const PASSWORD = 'correct horse battery staple'
 
-/** The status of a call, or its error code. */
+/** 200, or the error code of a request. */
 async function outcome({ post }: MailApp, url: string, payload: object, headers = {}) {
   const { statusCode, body } = await post(url, payload, headers)
   return statusCode === 200 ? 200 : JSON.parse(body).error_code
@@ -21,7 +21,7 @@ async function changeEmail({ app }: MailApp, headers: Readonly<Record<string, st
 
 const TOO_SOON = 'over_email_send_rate_limit'
 
-/** Messages, their limits and intervals. */
+/** Cases about messages, their limits and intervals. */
 export const messageCases = {
   SMTP_MAX_FREQUENCY: {
     observe: async (service) => {

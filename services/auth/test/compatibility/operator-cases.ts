@@ -15,7 +15,6 @@ async function runSql(connectionString: string, statements: string): Promise<voi
   await client.query(statements).finally(() => client.end())
 }
 
-/** The cases about what admins and operators see. */
 export const operatorCases = {
   showErrorsOfTriggers: {
     observe: async ({ database, post }) => {

@@ -28,16 +28,16 @@ const UserRecord = z.object({
   identities: z.array(z.object({ identity_data: z.record(z.string(), z.unknown()) })),
 })
 
-/** A browser at the service, whose provider knows one user. */
+/** A browser at the service. Its provider knows one user. */
 interface Browser {
   readonly get: (url: string, token: string) => Promise<Record<string, unknown>>
-  /** Goes to the provider and comes back. @param answer of the provider; by default a code */
+  /** Visits the provider and returns. @param answer the parameters from the provider; by default a code */
   signIn(answer?: Readonly<Record<string, string>>, linkTo?: string): Promise<Landing>
   /** Signs in by an id_token. @returns the error code, or the email of the user */
   grant(claims: JWTPayload, fields: Readonly<Record<string, string>>): Promise<unknown>
 }
 
-/** Opens the service again, with a provider that answers in place of the real one. */
+/** Opens the service again, with a stub instead of the real provider. */
 async function atProvider<Seen>(
   service: MailApp,
   profile: Readonly<Record<string, unknown>>,
@@ -85,7 +85,6 @@ async function atProvider<Seen>(
   }
 }
 
-/** Sign-ins at providers. */
 export const providerCases = {
   showProviderInFragment: {
     settings,

@@ -1,13 +1,13 @@
 import type { MailApp } from '../mail-app.ts'
 import type { OptionCases } from './option-case.ts'
 
-/** Opens a dead link. @returns where it sends a browser */
+/** Opens an invalid link. @returns the target of the redirect */
 async function followDeadLink({ app }: MailApp, redirectTo: string) {
   const query = new URLSearchParams({ type: 'signup', token: 'dead', redirect_to: redirectTo })
   return String((await app.inject(`/verify?${query}`)).headers.location)
 }
 
-/** The cases about the addresses to which browsers are sent. */
+/** Cases about the targets of redirects. */
 export const redirectCases = {
   compareSiteRedirectsBy: {
     settings: { AUTH_SITE_URL: 'http://localhost:3000/start' },

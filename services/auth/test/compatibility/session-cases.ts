@@ -7,14 +7,14 @@ import type { MailApp } from '../mail-app.ts'
 import { createSignedIn } from '../signed-in.ts'
 import type { OptionCases } from './option-case.ts'
 
-/** Refreshes, and returns what a client goes on with. */
+/** Refreshes, and returns the new token or the error. */
 async function refresh({ post }: MailApp, token: string) {
   const answer = await post('/token?grant_type=refresh_token', { refresh_token: token })
   const { refresh_token: child, error_code: code } = answer.json()
   return { child: String(child), outcome: answer.statusCode === 200 ? 200 : code }
 }
 
-/** Makes the tokens of a session older. Their times are those of the database's clock. */
+/** Makes the tokens of a session older, by the clock of the database. */
 async function age({ deps }: MailApp, sessionId: string): Promise<void> {
   await deps.db
     .updateTable('refresh_tokens')
@@ -23,7 +23,7 @@ async function age({ deps }: MailApp, sessionId: string): Promise<void> {
     .execute()
 }
 
-/** Refreshes twice, so that the first token is no parent of the newest. */
+/** Refreshes twice, so that the first token is not the parent of the newest. */
 async function refreshTwice(service: MailApp) {
   const { refreshToken: first } = await createSignedIn(service)
   const { child: second } = await refresh(service, first)
@@ -31,7 +31,7 @@ async function refreshTwice(service: MailApp) {
   return { first, second, third }
 }
 
-/** Refreshes with the token from before a second factor, and with the one from after it. */
+/** Refreshes with the token from before a second factor, and with the token from after it. */
 async function refreshSteppedUp(service: MailApp) {
   const before = await createSignedIn(service)
   const after = await addApp(service, before.headers)
@@ -41,13 +41,13 @@ async function refreshSteppedUp(service: MailApp) {
 
 type Headers = Readonly<Record<string, string>>
 
-/** Status and error code of a call. */
+/** The status and error code of a request. */
 async function call({ app }: MailApp, method: 'GET' | 'POST', url: string, headers: Headers) {
   const { statusCode, body } = await app.inject({ method, url, headers })
   return [statusCode, body === '' ? undefined : JSON.parse(body).error_code]
 }
 
-/** Status and error code of a change of one's own password. */
+/** The status and error code of a change of the user's own password. */
 async function change({ app }: MailApp, headers: Headers) {
   const payload = { password: 'another correct horse' }
   const answer = await app.inject({ method: 'PUT', url: '/user', headers, payload })
@@ -58,7 +58,7 @@ const FAR = 4_102_444_800
 const MISMATCH = 'validation_failed'
 const USED = 'refresh_token_already_used'
 
-/** Sessions, their tokens, and the calls that need them. */
+/** Cases about sessions, their tokens, and requests that need them. */
 export const sessionCases = {
   acceptSpentParentUntilChildIsUsed: {
     observe: async (service) => {
@@ -98,7 +98,7 @@ export const sessionCases = {
       const { sessionId } = await createSignedIn(service)
       const session = await findStoredSession(service.deps.pools, sessionId)
       if (!session) throw new Error('the session has ended')
-      // Sessions begin by the clock of the database, which the clock of the test does not follow.
+      // The database clock determines the start of a session, so the test sets the start by its own clock.
       const startedAt = service.clock.now().toISOString()
       const { issuedAtSeconds, expiresAtSeconds } = await buildClaims(service.deps, { ...session, startedAt })
       return expiresAtSeconds - issuedAtSeconds > 60

@@ -5,7 +5,7 @@ import type { OptionCases } from './option-case.ts'
 
 const PASSWORD = 'correct horse battery staple'
 
-/** Sign-ups, and above all those with a taken address. */
+/** Cases about sign-ups, mainly with a taken address. */
 export const signUpCases = {
   confirmedDuplicateStatus: {
     settings: { AUTH_MAILER_AUTOCONFIRM: 'true' },

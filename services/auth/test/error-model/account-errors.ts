@@ -9,7 +9,7 @@ import { type ErrorCase, type ErrorCases, get, post } from './error-case.ts'
 import { type SignedIn, signIn } from './session-errors.ts'
 import { FEATURES, RULES, STRICT } from './settings.ts'
 
-/** An error case of a user who is signed in. */
+/** An error case with a signed-in user. */
 function asOwner(
   makeRequest: (signedIn: SignedIn, service: MailApp) => InjectOptions | Promise<InjectOptions>,
   settings: Readonly<Record<string, string>> = {},
@@ -26,7 +26,7 @@ function asOwner(
 
 const change = (payload: object): InjectOptions => ({ method: 'PUT', url: '/user', payload })
 
-/** A session of which nobody may be sure any more. */
+/** Makes a session so old that it requires reauthentication. */
 const makeOld = ({ deps }: MailApp, { sessionId }: SignedIn) =>
   deps.db
     .updateTable('sessions')
@@ -34,14 +34,14 @@ const makeOld = ({ deps }: MailApp, { sessionId }: SignedIn) =>
     .where('id', '=', sessionId)
     .execute()
 
-/** Somebody who is signed in, and whose row says otherwise than at the sign-in. */
+/** A signed-in user with a row that has changed since the sign-in. */
 const reauthenticate = (makeChanges: () => Updateable<UsersTable>): ErrorCase =>
   asOwner(async ({ user }, { deps }) => {
     await deps.db.updateTable('users').set(makeChanges()).where('id', '=', user.id).execute()
     return get('/reauthenticate')
   })
 
-/** An error case of a user who takes away what they sign in with, and beside it has an account elsewhere with that email. */
+/** A user who unlinks the own identity and has an external account with the given email. */
 const unlinkOwn = (makeEmail: (signedIn: SignedIn, service: MailApp) => Promise<string>): ErrorCase =>
   asOwner(async (signedIn, service) => {
     const { id: user_id } = signedIn.user
@@ -58,7 +58,6 @@ const unlink = (id: string): InjectOptions => ({ method: 'DELETE', url: `/user/i
 let phones = 0
 const newPhone = () => `1808555${1_000 + ++phones}`
 
-/** Errors of what people do with their own account. */
 export const accountErrors: ErrorCases = {
   appMetadataForAdmins: [asOwner(() => change({ app_metadata: { plan: 'pro' } }))],
   emailExists: [

@@ -9,7 +9,7 @@ import { RULES } from './settings.ts'
 
 const asAdmin = (request: InjectOptions): InjectOptions => ({ ...request, headers: OPERATOR })
 
-/** An error case of an operator who asks about a user that exists. */
+/** An error case of an admin request about an existing user. */
 const aboutUser = (makeRequest: (signedUp: SignedUp) => InjectOptions): ErrorCase => ({
   raise: async (world, send) => {
     const service = await world.service()
@@ -19,7 +19,7 @@ const aboutUser = (makeRequest: (signedUp: SignedUp) => InjectOptions): ErrorCas
 
 const changed = (id: string, payload: object): InjectOptions => ({ method: 'PUT', url: `/admin/users/${id}`, payload })
 
-/** An error case of an admin of the API who asks about an operator. */
+/** An error case of an API admin's request about an operator. */
 const aboutConsoleUser = (makeRequest: (id: string, email: string) => InjectOptions): ErrorCase => ({
   raise: async (world, send) => {
     const service = await world.service()
@@ -28,7 +28,7 @@ const aboutConsoleUser = (makeRequest: (id: string, email: string) => InjectOpti
   },
 })
 
-/** Errors of what only operators may do, and of what is not built. */
+/** Errors of requests that only admins may make, and of missing features. */
 export const adminErrors: ErrorCases = {
   notAdmin: [refused(get('/admin/users', { authorization: forgeBearer({ role: 'authenticated' }) }))],
   consoleRoleReserved: [

@@ -25,7 +25,7 @@ const pkce = (codeChallenge: string, method = 's256'): InjectOptions =>
 const form = (payload: string, suffix = ''): InjectOptions =>
   post('/token?grant_type=password', payload, { 'content-type': `application/x-www-form-urlencoded${suffix}` })
 
-/** Errors of requests that are not well-formed. */
+/** Errors of malformed requests. */
 export const bodyErrors: ErrorCases = {
   malformedRequest: [
     refused(get('/verify?type=signup&token=%E9')),
@@ -103,7 +103,6 @@ export const bodyErrors: ErrorCases = {
   auditQueryMalformed: [byAdmin(get('/admin/audit?query=x:y'), { text: 'Invalid query scope: x:y' })],
 }
 
-/** Errors of the members of a request. */
 export const memberErrors: ErrorCases = {
   emailMissing: [byAdmin(post('/invite', {}))],
   emailTooLong: [refused(signUp({ email: `${'x'.repeat(250)}@example.com` }))],

@@ -3,45 +3,44 @@ import type { InjectOptions, LightMyRequestResponse } from 'fastify'
 import type { TestApp, TestAppOptions } from '../auth-app.ts'
 import type { MailApp } from '../mail-app.ts'
 
-/** The services and objects that a case may use. */
+/** The services and objects for cases. */
 export interface World {
-  /** The service with these settings and dependencies in the place of others; one for all cases that want the same settings. */
+  /** The service with these settings and replaced dependencies. Cases with the same settings share a service. */
   service(settings?: Readonly<Record<string, string>>, replace?: TestAppOptions['replace']): Promise<MailApp>
-  /** A service whose routes fail as the request asks, and which verifies no password in time. */
+  /** A service with routes that fail on request, and which verifies no password in time. */
   failing(): Promise<TestApp>
-  /** A service that is broken in some way, by the name of the way. */
+  /** A service with a named defect. */
   broken(name: string, replace: TestAppOptions['replace']): Promise<TestApp>
 }
 
-/** Sends a request in one of the two versions. */
+/** Sends a request in one of the two API versions. */
 export type Send = (service: TestApp, request: InjectOptions) => Promise<LightMyRequestResponse>
 
-/** One way to an error: the text that a client reads, and a request that raises it. */
+/** A way to raise an error: a request, and the text in its response. */
 export interface ErrorCase {
-  /** The operation of an error that several operations share, such as `get /user`. */
+  /** The operation, if several operations share the error, such as `get /user`. */
   readonly operation?: string
   /** Default: the text of the catalogue. */
   readonly text?: string | RegExp
-  /** The error, where neither its status nor its text is that of the catalogue. */
+  /** The error, if its status and text differ from the catalogue. */
   readonly expected?: HttpError
-  /** Members of the body beside those of every error. */
+  /** Additional members of the body. */
   readonly details?: Readonly<Record<string, unknown>>
-  /** The name of RFC 6749 that failures of POST /token carry. */
+  /** The RFC 6749 error in responses of `POST /token`. */
   readonly oauth?: string
-  /** The name of RFC 6749, where the error is told in the redirect of /callback instead of in a body. */
+  /** The RFC 6749 error, if `/callback` reports it in a redirect instead of a body. */
   readonly redirected?: string
-  /** Whether the redirect tells the error in its fragment alone. */
+  /** Whether the redirect reports the error only in its fragment. */
   readonly inFragment?: boolean
-  /** Called twice at once: neither call may rest on what the other leaves behind. */
+  /** Two calls run at the same time, so neither may depend on state that the other leaves behind. */
   raise(world: World, send: Send): Promise<LightMyRequestResponse>
 }
 
-/** The ways to each error, by its name in `errors.ts`. */
+/** The cases for each error, by its name in `errors.ts`. */
 export type ErrorCases = Readonly<Record<string, readonly ErrorCase[]>>
 
-/** A GET. */
 export const get = (url: string, headers: Record<string, string> = {}) => ({ url, headers })
-/** A POST. A payload that is text is sent as it is. */
+/** A POST request. A text payload is sent unchanged. */
 export const post = (url: string, payload: object | string, headers: Record<string, string> = {}) => ({
   method: 'POST' as const,
   url,

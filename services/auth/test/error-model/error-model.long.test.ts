@@ -50,14 +50,11 @@ const errors = Object.entries(catalogue).flatMap(([name, make]) =>
   typeof make === 'function' ? [[name, make] as const] : [],
 )
 
-/** The key of the service with the usual settings. Its database, its clock and its workers are those of every service. */
+/** The key of the service with the usual settings. All services use its database, clock and workers. */
 const HOST = '{}'
-/**
- * The services of the cases: one for all cases that want the same settings. Nothing replaces dependencies under settings that
- * another case uses.
- */
+/** The services of the cases. Cases with the same settings share one, so only one of them may replace dependencies. */
 const services = new Map<string, Promise<MailApp>>()
-/** Whichever case comes first starts its service. */
+/** The first case also starts its service. */
 const TIMEOUT_MS = 120_000
 const USUAL = {
   AUTH_EXTERNAL_PHONE_ENABLED: 'true',
@@ -66,7 +63,7 @@ const USUAL = {
   AUTH_TRUSTED_PROXIES: '1',
 }
 
-/** Opens a service without workers of its own: a database and a queue for each would take most of the time. */
+/** Opens a service without its own workers: a separate database and queue would take most of the time. */
 function openOnce(key: string, settings = {}, replace: TestAppOptions['replace'] = () => ({})): Promise<MailApp> {
   const openNext = async () => openBeside(await openOnce(HOST), { ...USUAL, ...settings }, { replace })
   const service = services.get(key) ?? (key === HOST ? openMailApp(USUAL) : openNext())
@@ -94,7 +91,7 @@ afterAll(async () => {
   await (await host)?.close()
 })
 
-/** Conflicts that pass by waiting. */
+/** Conflicts that end after some time. */
 const WAITING: ReadonlySet<string> = new Set(['operatorChangeRunning', 'signingKeyTooYoung'])
 
 /** The pairs of operation and status that the cases have raised. */
@@ -104,7 +101,7 @@ const patterns = operations.map(({ name, method, path }) => {
   return { name, method, pattern: new RegExp(`^${pattern}$`), isExact: !path.includes('{') }
 })
 
-/** The operation that answers a request. Undefined where the API document has none. */
+/** Finds the operation of a request. `undefined` if the API document has none. */
 function operationOf({ method = 'GET', url }: InjectOptions): string | undefined {
   const path = String(url).split('?', 1)[0] ?? ''
   const found = patterns.filter((operation) => operation.method === method && operation.pattern.test(path))
@@ -125,7 +122,7 @@ const versioned = send({ 'x-supabase-api-version': '2024-01-01' })
 type Answers = readonly [plain: LightMyRequestResponse, newer: LightMyRequestResponse]
 const answers = new Map<ErrorCase, Promise<Answers>>()
 
-/** The answers to a case in both versions. The first test that asks raises the error. A redirect has no version. */
+/** The responses to a case in both versions. The first caller raises the error. Redirects have no version. */
 function answersTo(one: ErrorCase): Promise<Answers> {
   const raise = async (): Promise<Answers> => {
     const plain = one.raise(world, usual)
@@ -155,7 +152,7 @@ const [auth, operators] = [readReference('auth'), readReference('console')]
 
 it('names every code of the catalogue in a reference', () => {
   const codes = errors.flatMap(([, make]) => ('code' in make ? [String(make.code)] : []))
-  // The reference of the console writes the codes that all services have in capitals.
+  // The console reference writes codes that all services share in capitals.
   const isNamed = (code: string) =>
     auth.includes(`\`${code}\``) || operators.includes(`\`${code}\``) || operators.includes(`\`${code.toUpperCase()}\``)
   expect(codes.filter((code) => !isNamed(code))).toEqual([])
@@ -164,13 +161,13 @@ it('names every code of the catalogue in a reference', () => {
 it('names every text of the catalogue without values in a reference', () => {
   const texts = errors.flatMap(([, make]) => ('message' in make ? [String(make.message)] : []))
   const isNamed = (text: string) => auth.includes(`\`${text}\``) || operators.includes(text)
-  // The reference names the beginning of the texts about a body once, and each reason.
+  // The reference has the first part of the texts about bodies only once, and each reason.
   const isReason = (text: string) =>
     text.startsWith('Could not parse request body as ') && isNamed(text.split(': ')[1] ?? '')
   expect(texts.filter((text) => !isNamed(text) && !isReason(text))).toEqual([])
 })
 
-/** Status, code and text of a case: its own, or those of the catalogue. A text that names values is that of the case. */
+/** The status, code and text of a case or of the catalogue. A case supplies texts that contain values. */
 function declaredOf(make: object, { operation, expected, text }: ErrorCase) {
   const { status, code, message } = { ...make, ...expected, message: expected?.message ?? Reflect.get(make, 'message') }
   const words = text ?? String(message)
@@ -190,7 +187,7 @@ describe.each(errors)('the error %s', (name, make) => {
       const words = typeof text === 'string' ? text : expect.stringMatching(text)
       const expected = { error, error_code: code, error_description: words }
       expect(Object.fromEntries(searchParams)).toEqual(inFragment ? {} : expected)
-      // Without its flow nobody knows which page would read a fragment.
+      // Without a flow, it is unknown which page would read a fragment.
       const fragment = Object.fromEntries(new URLSearchParams(hash.slice(1)))
       const told = hash === '' ? {} : { ...expected, sb: '' }
       expect([statusCode, fragment]).toEqual([hash === '' || inFragment ? 303 : 302, told])
@@ -272,6 +269,6 @@ it(
     const early = operations.flatMap(({ name }) => [`${name} 400`, `${name} 431`])
     expect([...new Set([...raised, ...early])].sort()).toEqual(documented.sort())
   },
-  // In another order of the tests, this one raises every error.
+  // If this test runs first, it raises every error itself.
   5 * TIMEOUT_MS,
 )

@@ -23,7 +23,7 @@ const OAUTH2 = {
 }
 let people = 0
 
-/** Somebody new at the provider. */
+/** A new account at the provider. */
 const newAccount = (changes: Partial<Anybody> = {}): Anybody => {
   people += 1
   return { sub: String(people), email: `external${people}@example.com`, verified: true, ...changes }
@@ -33,7 +33,7 @@ const callback = (state: string, rest: Readonly<Record<string, string>> = {}): I
   get(`/callback?${new URLSearchParams({ state, ...rest })}`)
 const back = (state: string, account: Anybody): InjectOptions => callback(state, { code: toCode(account) })
 
-/** An error case of a new account whose email two users have. */
+/** An error case with a new account whose email belongs to two users. */
 const sharedEmail = (settings: Readonly<Record<string, string>>): ErrorCase => ({
   redirected: 'server_error',
   raise: async (world, send) => {
@@ -50,7 +50,7 @@ interface Return {
   readonly settings: Readonly<Record<string, string>>
 }
 
-/** An error case of a browser that comes back from the provider. */
+/** An error case of a browser that returns from the provider. */
 const onReturn = (
   makeRequest: (service: MailApp, state: string) => InjectOptions | Promise<InjectOptions>,
   rest: Omit<ErrorCase, 'raise' | 'redirected'> & Partial<Return> = {},
@@ -66,7 +66,7 @@ const onReturn = (
   }
 }
 
-/** An error case of a browser that comes back to link an identity. */
+/** An error case of a browser that returns to link an identity. */
 const onLinking = (
   choose: (service: MailApp) => Promise<Anybody> | Anybody,
   rest: Omit<ErrorCase, 'raise'>,
@@ -93,14 +93,13 @@ const OIDC = {
   client_secret: 'secret',
 }
 
-/** A custom provider that an admin may not add. */
+/** A custom provider that auth rejects. */
 const byCustom = (provider: object, text?: string): ErrorCase => ({
   ...(text === undefined ? {} : { text }),
   raise: async (world, send) =>
     send(await world.service(FEATURES), post('/admin/custom-providers', provider, OPERATOR)),
 })
 
-/** Errors of signing in at a provider. */
 export const externalErrors: ErrorCases = {
   providerUnknown: [refused(get('/authorize?provider=nobody'))],
   providerUnnamed: [refused(get('/authorize'))],
@@ -228,7 +227,7 @@ export const externalErrors: ErrorCases = {
         const { email } = await createSignedUp(deps)
         return back(state, newAccount({ email, verified: false }))
       },
-      // The answer must not reveal that the address has a user, so it is that for an unknown address.
+      // The error equals that for an unknown address, so it does not reveal that the address has a user.
       {
         text: 'Unverified email with keycloak. A confirmation email has been sent to your keycloak email',
         redirected: 'access_denied',
@@ -330,7 +329,7 @@ export const externalErrors: ErrorCases = {
         const identifier = `custom:${randomUUID()}`
         await service.app.inject(post('/admin/custom-providers', { ...OAUTH2, identifier }, OPERATOR))
         const { db } = service.deps
-        // Somebody changes it while the request waits for the row.
+        // The row changes while the request waits for its lock.
         const changed = { updated_at: new Date('2100-01-01') }
         const url = `/admin/custom-providers/${identifier}`
         return answerBehind(
@@ -353,7 +352,7 @@ export const externalErrors: ErrorCases = {
   ],
 }
 
-/** An identity that one user has, and then one of two links. */
+/** A second link of the same identity, by the same user or by another one. */
 function linkedTwice(who: 'same' | 'another'): ErrorCase {
   return {
     redirected: 'server_error',
@@ -368,7 +367,7 @@ function linkedTwice(who: 'same' | 'another'): ErrorCase {
   }
 }
 
-/** A second provider, whose identifier may be that of the first. */
+/** A second custom provider, whose identifier may equal the first one's. */
 function secondCustom(nameAfter: (first: string) => string, settings = FEATURES): ErrorCase {
   return {
     raise: async (world, send) => {

@@ -31,14 +31,14 @@ const verify = (
   signedIn: SignedIn,
 ) => post(`/factors/${factorId}/verify`, payload, signedIn.headers)
 
-/** Stores a factor as enrolling it would: its type may be switched off. */
+/** Inserts a factor directly, because its type may be switched off. */
 async function insertFactor({ deps }: MailApp, { user }: SignedIn, values: Record<string, string>): Promise<string> {
   const factor = { user_id: user.id, factor_type: 'totp', status: 'verified', ...values }
   return (await deps.db.insertInto('mfa_factors').values(factorRow(factor)).returning('id').executeTakeFirstOrThrow())
     .id
 }
 
-/** An error case of an answer to the challenge of an app. */
+/** An error case for an answer to the challenge of an app. */
 function answerWith(
   toPayload: (
     app: AuthenticatorApp,
@@ -62,7 +62,7 @@ const challengeOfDisabled = (settings: Settings, values: Record<string, string>)
     { settings },
   )
 
-/** An error case of a user who has an authenticator app and recovery codes. */
+/** An error case of a user with an authenticator app and recovery codes. */
 const withCodes = (
   toRequest: (headers: Record<string, string>, service: MailApp) => Promise<InjectOptions> | InjectOptions,
 ) =>
@@ -76,7 +76,6 @@ const withCodes = (
   )
 const guess = (headers: Record<string, string>) => post('/factors/recovery-codes/verify', { code: 'x' }, headers)
 
-/** Errors of second factors. */
 export const factorErrors: ErrorCases = {
   anonymousNotAllowed: [
     {

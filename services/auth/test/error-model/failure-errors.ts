@@ -4,7 +4,7 @@ import { createOperator, OPERATOR_SETTINGS } from '../operators.ts'
 import type { ErrorCase, ErrorCases, Send, World } from './error-case.ts'
 import { bearerOf, type Operation, operations, request } from './shared-errors.ts'
 
-/** The failures in a route, by the header that asks for them. The guards of the route have passed. */
+/** Failures in a route after its guards, by the value of the header. */
 const FAULTS: Readonly<Record<string, () => Promise<never>>> = {
   defect: () => Promise.reject(new Error('a secret in /etc/passwd')),
   outage: () => Promise.reject(new NoConnectionError('no connection')),
@@ -12,7 +12,7 @@ const FAULTS: Readonly<Record<string, () => Promise<never>>> = {
 }
 const HEADER = 'x-fault'
 
-/** Makes every route fail as its request asks. */
+/** Makes every route fail if the request asks for it. */
 export async function failRoutes(app: FastifyInstance): Promise<void> {
   const fail = async ({ headers }: FastifyRequest) => FAULTS[String(headers[HEADER])]?.()
   app.addHook('onRoute', (route) => {
@@ -20,13 +20,13 @@ export async function failRoutes(app: FastifyInstance): Promise<void> {
   })
 }
 
-/** The guard of operators asks the database before a route fails, which may take longer than the usual service here waits. */
+/** The guard of operators queries the database first, which may exceed the usual deadline of the test service. */
 const PATIENT = { ...OPERATOR_SETTINGS, AUTH_API_MAX_REQUEST_DURATION: '9s' }
 const FAILING = { tracing: { instrument: failRoutes } }
 
 type Answers = Promise<ReadonlyMap<string, LightMyRequestResponse>>
 
-/** The same fault at every operation that documents its status. All are asked at once: late handlers are looked for in turns. */
+/** The same fault at each operation with this status. Requests run in parallel, because late handlers are found at intervals. */
 function atEach(status: number, fault: keyof typeof FAULTS): readonly ErrorCase[] {
   const affected = operations.filter(({ statuses }) => statuses.includes(status))
   const asked = new Map<Send, Answers>()
@@ -53,7 +53,7 @@ function atEach(status: number, fault: keyof typeof FAULTS): readonly ErrorCase[
   }))
 }
 
-/** Errors that every operation answers where the service itself fails. */
+/** Errors of every operation if the service itself fails. */
 export const failureErrors: ErrorCases = {
   unexpectedFailure: atEach(500, 'defect'),
   serviceUnavailable: atEach(503, 'outage'),

@@ -21,7 +21,7 @@ const ANSWERS: Readonly<Record<string, StubAnswer | undefined>> = {
   broken: { status: 500, body: '' },
 }
 const Named = z.object({ email: z.string().optional() })
-/** The answer of the hook about factors. Cases run one after another. */
+/** The hook's answer for factors. Cases run one after the other. */
 let factorText = ''
 /** Users whose passwords the hook rejects. */
 const rejected = new Set<unknown>()
@@ -40,14 +40,13 @@ hooks.answer = ({ name, payload }) => {
   return ANSWERS[email.split(/[-@]/)[0] ?? '']
 }
 
-/** An error case of a sign-up to which the hook answers in this way. */
+/** An error case of a sign-up with a given hook answer. */
 const signUp = (word: string, expected?: HttpError): ErrorCase => ({
   ...(expected && { expected }),
   raise: async (world, send) =>
     send(await world.service(HOOKS), post('/signup', { email: EMAIL(word), password: 'correct horse' })),
 })
 
-/** Errors of hooks. */
 export const hookErrors: ErrorCases = {
   hookRejected: [
     signUp('rejected', hookRejected({ status: 403, message: 'Rejected by a hook' })),
@@ -78,7 +77,7 @@ export const hookErrors: ErrorCases = {
   ],
 }
 
-/** A mail that the hook, which is away, would send. */
+/** A mail for which the hook is unavailable. */
 function askForMail(
   request: (email: string) => ReturnType<typeof post>,
   changes: Parameters<typeof createSignedUp>[1] = {},
@@ -93,7 +92,7 @@ function askForMail(
   }
 }
 
-/** The answer of an authenticator app that the hook rejects. */
+/** An answer of an authenticator app that the hook rejects. */
 function answerFactor(text: string): ErrorCase {
   return ask(
     async ({ headers }, service) => {

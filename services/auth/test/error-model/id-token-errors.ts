@@ -11,7 +11,7 @@ const claims = {
   email_verified: true,
 }
 
-/** An error case of an app that signs in by a token of Google with these claims. */
+/** An error case of a sign-in by a Google id_token with these claims. */
 const grant = (changes: object, members: object = {}, profile: Readonly<Record<string, string>> = {}): ErrorCase => ({
   oauth: 'invalid_request',
   raise: async (world, send) => {
@@ -21,7 +21,6 @@ const grant = (changes: object, members: object = {}, profile: Readonly<Record<s
   },
 })
 
-/** Errors of signing in by an id_token. */
 export const idTokenErrors: ErrorCases = {
   idTokensUnsupported: [
     { ...grant({}, { provider: 'github' }), text: 'Provider github cannot be used with the id_token grant' },

@@ -18,7 +18,7 @@ let people = 0
 const newEmail = () => `new${++people}@example.com`
 const newPhone = () => `1628555${1_000 + ++people}`
 
-/** An error case of the second of two requests that come too soon after each other. */
+/** An error case for the second of two requests without the required interval. */
 const soon = (makeRequest: () => InjectOptions): ErrorCase => ({
   text: SOON,
   raise: async (world, send) => {
@@ -29,7 +29,7 @@ const soon = (makeRequest: () => InjectOptions): ErrorCase => ({
   },
 })
 
-/** An auth code at the end of a mail's link, and the verifier that belongs to it. */
+/** An auth code from a mail link, with its verifier. */
 async function newAuthCode(service: MailApp) {
   const verifier = randomBytes(32).toString('base64url')
   const challenge = createHash('sha256').update(verifier).digest('base64url')
@@ -42,7 +42,7 @@ async function newAuthCode(service: MailApp) {
 
 const exchange = (body: object) => post('/token?grant_type=pkce', body)
 
-/** Errors of messages, their codes and links, and of what follows from them. */
+/** Errors of messages, codes, links and their results. */
 export const messageErrors: ErrorCases = {
   emailMessagesDisabled: [
     under(NO_METHODS, post('/recover', { email })),

@@ -36,13 +36,12 @@ function operatorOf(service: MailApp, role: OperatorRole): Promise<SignedInOpera
 
 interface OperatorCase extends Omit<ErrorCase, 'raise' | 'operation'> {
   readonly role?: OperatorRole
-  /** Beside those of operators. */
+  /** Settings in addition to those for operators. */
   readonly settings?: Readonly<Record<string, string>>
-  /** Prepares the service, and returns the request. Default: a good request about nobody. */
+  /** Prepares the service, and returns the request. Default: a valid request about an unknown object. */
   readonly ask?: (asked: InjectOptions, service: MailApp, operator: SignedInOperator) => Promise<InjectOptions>
 }
 
-/** A request of an operator to an endpoint. */
 function about(endpoint: Endpoint, { role = 'admin', settings = {}, ask, ...rest }: OperatorCase = {}): ErrorCase {
   const { operation, body } = endpoint
   return {
@@ -64,7 +63,7 @@ const changeOf = ({ deps }: MailApp, actorId: string, key: string) => {
   const fingerprint = Buffer.alloc(32)
   return { id: randomUUID(), actor_id: actorId, key, fingerprint, created_at: deps.now() }
 }
-/** The key of a change that an operator has made to something else. */
+/** A request with the key of another change by the same operator. */
 const usedKey: OperatorCase['ask'] = async (asked, service, { user }) => {
   const key = randomUUID()
   await service.deps.db
@@ -77,7 +76,7 @@ const usedKey: OperatorCase['ask'] = async (asked, service, { user }) => {
 const ofPromotion = named('post /operator/keys/{kid}/promotion')
 const keyChanges = [...ofPromotion, ...named('delete /operator/keys/{kid}')]
 
-/** Adds a signing key of a state, which stops verifying after so many hours. @returns its kid */
+/** Adds a signing key that stops verifying after `hours`. @returns its kid */
 async function addKey({ deps }: MailApp, state = 'next', hours?: number): Promise<string> {
   const kid = randomUUID()
   await addSigningKey(deps, { alg: 'EdDSA', kid }, runWorkAlone)
@@ -86,7 +85,7 @@ async function addKey({ deps }: MailApp, state = 'next', hours?: number): Promis
   return kid
 }
 
-/** A request about a signing key of a state. */
+/** A request about a signing key in a given state. */
 function ofKey(
   endpoint: Endpoint,
   { state, hours, ...rest }: OperatorCase & { readonly state?: string; readonly hours?: number },
@@ -101,7 +100,7 @@ function ofKey(
 }
 
 const RESEND = 'post /operator/messages/{messageId}/resend'
-/** A notification, which nobody sends again. */
+/** A notification, which cannot be sent again. */
 const ofMessage = async (asked: InjectOptions, { deps }: MailApp): Promise<InjectOptions> => {
   const { user, email: to } = await createSignedUp(deps)
   const messageId = randomUUID()
@@ -110,13 +109,13 @@ const ofMessage = async (asked: InjectOptions, { deps }: MailApp): Promise<Injec
   return { ...asked, url: `/operator/messages/${messageId}/resend` }
 }
 
-/** How many processes have requests that wait for a lock: one for each version, as changes of an operator take turns in each. */
+/** How many processes run changes in parallel. In each process, the changes of an operator run one after the other. */
 const WAITING_MAX = 6
 const held = new Map<Send, Promise<ReadonlyMap<string, LightMyRequestResponse>>>()
 
 /**
- * Asks for every change while the first request with its Idempotency-Key runs. Each answer takes as long as a request waits for a
- * lock, so several wait at once, and all cases share the answers.
+ * Sends every change while the first request with its Idempotency-Key runs. Each answer takes the whole lock timeout, so the
+ * requests wait in parallel, and all cases share the answers.
  * @returns the answers by operation
  */
 function askWhileHeld(world: World, send: Send): Promise<ReadonlyMap<string, LightMyRequestResponse>> {
@@ -152,7 +151,6 @@ async function askEachWhileHeld(world: World, send: Send): Promise<ReadonlyMap<s
   return answers
 }
 
-/** Errors of operators. */
 export const operatorErrors: ErrorCases = {
   notFound: endpoints.map(({ operation }) => ({
     operation: operation.name,

@@ -11,7 +11,7 @@ const START = '/passkeys/registration/options'
 const FINISH = '/passkeys/registration/verify'
 const settings = FEATURES
 
-/** An error case of a user who finishes the passkey that they have just made. */
+/** An error case of a user who finishes the registration of a new passkey. */
 const finish = (
   prepare: (asked: Registration, service: MailApp, signedIn: SignedIn) => Promise<object> | object,
 ): ErrorCase =>
@@ -29,7 +29,7 @@ interface Registration {
   readonly credential: ReturnType<ReturnType<typeof createAuthenticator>['create']>
 }
 
-/** An error case of a user who signs in with the passkey that they have just registered. */
+/** An error case of a sign-in with a newly registered passkey. */
 export const signInByPasskey = (
   prepare: (service: MailApp, signedIn: SignedIn) => Promise<unknown> = async () => {},
   settings = FEATURES,
@@ -47,7 +47,6 @@ export const signInByPasskey = (
     { settings },
   )
 
-/** Errors of passkeys. */
 export const passkeyErrors: ErrorCases = {
   ssoPasskey: [
     ask(

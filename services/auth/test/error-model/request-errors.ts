@@ -5,16 +5,15 @@ import { createSignedUp } from '../signed-up.ts'
 import { type ErrorCase, type ErrorCases, get, post } from './error-case.ts'
 import { CAPTCHA_AWAY, CAPTCHA_REFUSED } from './settings.ts'
 
-/** A task that never ends. */
 export const never = () => new Promise<never>(() => {})
 
-/** A request that the service with its usual settings refuses. */
+/** A request that the service with its usual settings rejects. */
 export const refused = (request: InjectOptions, rest: Omit<ErrorCase, 'raise'> = {}): ErrorCase => ({
   ...rest,
   raise: async (world, send) => send(await world.service(), request),
 })
 
-/** Errors that any endpoint may answer. */
+/** Errors of any endpoint. */
 export const requestErrors: ErrorCases = {
   notFound: [refused(get('/nowhere')), refused(get('/'), { operation: 'get /' })],
   methodNotAllowed: [refused(get('/signup')), refused({ method: 'DELETE', url: '/token' })],

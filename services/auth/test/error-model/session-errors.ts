@@ -16,7 +16,7 @@ export interface SignedIn extends SignedUp {
   readonly refreshToken: string
 }
 
-/** Somebody new who has just signed in. */
+/** A new user who has just signed in. */
 export async function signIn(service: TestApp, changes: Parameters<typeof createSignedUp>[1] = {}): Promise<SignedIn> {
   const signedUp = await createSignedUp(service.deps, changes)
   const { email, password } = signedUp
@@ -33,7 +33,7 @@ export async function signIn(service: TestApp, changes: Parameters<typeof create
 
 const refresh = (refresh_token: string) => post('/token?grant_type=refresh_token', { refresh_token })
 
-/** An error case of a refresh after something has happened to the session. */
+/** An error case of a refresh after a change of the session. */
 function refreshAfter(
   happen: (service: TestApp, signedIn: SignedIn) => Promise<unknown>,
   settings: Readonly<Record<string, string>> = {},
@@ -49,7 +49,7 @@ function refreshAfter(
   }
 }
 
-/** An error case of an endpoint with a bearer after something has happened to its user. */
+/** An error case of an authenticated request after a change of its user. */
 function askAfter(
   happen: (service: TestApp, signedIn: SignedIn) => Promise<unknown>,
   settings: Readonly<Record<string, string>> = {},
@@ -79,7 +79,6 @@ const makeOlder =
       .where('id', '=', sessionId)
       .execute()
 
-/** Errors of access tokens, refresh tokens and sessions. */
 export const sessionErrors: ErrorCases = {
   noAuthorization: [refused(get('/user')), refused(post('/logout', {}, { authorization: 'Basic x' }))],
   badJwt: [
@@ -159,7 +158,7 @@ export const sessionErrors: ErrorCases = {
       raise: async (world, send) => {
         const service = await world.service()
         const { sessionId, refreshToken } = await signIn(service)
-        // Somebody holds the session for as long as a refresh may wait.
+        // Lock the session for the longest time that a refresh may wait.
         return service.deps.db.transaction().execute(async (trx) => {
           await trx.selectFrom('sessions').select('id').where('id', '=', sessionId).forUpdate().execute()
           return send(service, refresh(refreshToken))

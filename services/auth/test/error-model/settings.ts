@@ -4,28 +4,28 @@ import { startAnybodyProvider } from '../external/anybody-provider.ts'
 import { startOpenIdServer } from '../external/openid-server.ts'
 import { startHookStub } from '../hook-stub.ts'
 
-// The settings of services. A service takes longer to open than most cases, so cases share one whose settings do not contradict.
+// The settings of services. Opening a service takes longer than most cases, so cases with compatible settings share one.
 type Settings = Readonly<Record<string, string>>
 
-/** A provider at which anybody is who they say. */
+/** A provider that accepts any account. */
 const anybody = await startAnybodyProvider()
-/** A provider that answers nothing a provider answers. */
+/** A provider with invalid responses. */
 const broken = await startStubProvider(() => ({ body: 'no JSON' }))
-/** A gateway that takes no SMS. */
+/** A gateway that rejects every SMS. */
 const refusing = await startStubProvider(() => ({ status: 400, body: { message: 'no such number' } }))
-/** A CAPTCHA provider that refuses every token. */
+/** A captcha provider that rejects every token. */
 const suspicious = await startStubProvider(() => ({
   body: { success: false, 'error-codes': ['invalid-input-response'] },
 }))
-/** A provider of the cases' own, which signs what a case wants. */
+/** A provider that signs the tokens that a case needs. */
 export const openId = await startOpenIdServer()
-/** Hooks of the cases' own. */
+/** Hooks with responses that the cases set. */
 export const hooks = await startHookStub()
 afterAll(() =>
   Promise.all([anybody, broken, refusing, suspicious, hooks].map(({ close }) => close()).concat(openId.stop())),
 )
 
-/** The settings of a provider that is switched on. */
+/** The settings of an enabled provider. */
 const client = (name: string, id: string): Settings => ({
   [`AUTH_EXTERNAL_${name}_ENABLED`]: 'true',
   [`AUTH_EXTERNAL_${name}_CLIENT_ID`]: id,
@@ -43,7 +43,7 @@ const PASSKEYS = {
   AUTH_WEBAUTHN_RP_ORIGINS: 'https://app.example.com',
 }
 
-/** Everything that is off by default is on. GitLab is broken, and what a client uses up of a limit does not come back soon. */
+/** All features that are off by default. GitLab is broken, and used limits do not recover during a test. */
 export const FEATURES: Settings = {
   ...PASSKEYS,
   ...anybody.settings,
@@ -64,7 +64,7 @@ export const FEATURES: Settings = {
   AUTH_MFA_RATE_LIMIT_CHALLENGE_AND_VERIFY: '1',
 }
 
-/** Rules that are stricter than by default, or other than by default. */
+/** Rules that differ from the defaults, most of them stricter. */
 export const RULES: Settings = {
   AUTH_CUSTOM_OAUTH_ENABLED: 'true',
   AUTH_CUSTOM_OAUTH_MAX_PROVIDERS: '1',
@@ -80,7 +80,7 @@ export const RULES: Settings = {
   AUTH_SMS_TWILIO_API_URL: refusing.url,
 }
 
-/** Settings without authenticator apps and SMS. Nobody confirms an email. A session that has ended refuses its access tokens. */
+/** Settings without authenticator apps and SMS. Emails need no confirmation. Access tokens of ended sessions are rejected. */
 export const NO_CODES: Settings = {
   AUTH_MAILER_AUTOCONFIRM: 'true',
   AUTH_MFA_TOTP_ENROLL_ENABLED: 'false',
@@ -89,20 +89,19 @@ export const NO_CODES: Settings = {
   AUTH_SMS_PROVIDER: '',
 }
 
-/** No way to sign in. */
+/** All sign-in methods are off. */
 export const NO_METHODS: Settings = {
   AUTH_EXTERNAL_EMAIL_ENABLED: 'false',
   AUTH_EXTERNAL_PHONE_ENABLED: 'false',
   AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'false',
 }
-/** Settings under which nobody signs up, neither by a password nor from a provider. */
+/** Settings that allow no sign-ups, neither by password nor from a provider. */
 export const NO_SIGNUP: Settings = { ...anybody.settings, AUTH_DISABLE_SIGNUP: 'true' }
-/** Settings under which no mail and no SMS is sent. */
+/** Settings that allow no mail and no SMS. */
 export const NO_MESSAGES: Settings = { AUTH_RATE_LIMIT_EMAIL_SENT: '0', AUTH_RATE_LIMIT_SMS_SENT: '0' }
-/** The strict profile. */
 export const STRICT: Settings = { AUTH_PROFILE: 'strict', AUTH_SECURITY_MANUAL_LINKING_ENABLED: 'true' }
 
-/** Providers whose tokens `openId` signs. */
+/** Providers with tokens that `openId` signs. */
 export const ID_TOKENS: Settings = { ...client('GOOGLE', 'web.apps.example'), ...client('GITHUB', 'github-client') }
 
 /** Hooks that `hooks` answers. */
@@ -116,11 +115,11 @@ export const HOOKS: Settings = {
   ),
 }
 
-/** Mails by `hooks`, which the request itself calls. */
+/** Mails through `hooks`, which the request itself calls. */
 export const MAILS_IN_REQUEST: Settings = { AUTH_PROFILE: 'supabase', ...hooks.settings('SEND_EMAIL') }
 
 const CAPTCHA = { AUTH_SECURITY_CAPTCHA_ENABLED: 'true', AUTH_SECURITY_CAPTCHA_SECRET: 'captcha secret' }
-/** A CAPTCHA whose provider is away. */
+/** A captcha with an unavailable provider. */
 export const CAPTCHA_AWAY: Settings = { ...CAPTCHA, AUTH_SECURITY_CAPTCHA_URL: 'http://127.0.0.1:1' }
 /** A CAPTCHA whose provider refuses. */
 export const CAPTCHA_REFUSED: Settings = { ...CAPTCHA, AUTH_SECURITY_CAPTCHA_URL: suspicious.url }

@@ -31,7 +31,7 @@ export interface Operation {
 const METHODS = { get: 'GET', post: 'POST', put: 'PUT', patch: 'PATCH', delete: 'DELETE' } as const
 const { paths } = Document.parse(await buildOpenApi())
 
-/** Every operation of the API document. */
+/** All operations of the API document. */
 export const operations: readonly Operation[] = Object.entries(paths).flatMap(([path, methods]) =>
   Object.entries(METHODS).flatMap(([name, method]) => {
     const described = methods[name]
@@ -41,7 +41,7 @@ export const operations: readonly Operation[] = Object.entries(paths).flatMap(([
       name: `${name} ${path}`,
       method,
       path,
-      // Operators have credentials of their own.
+      // Operators have separate credentials.
       needsToken: described.security === undefined || described.security.some((scheme) => 'bearer' in scheme),
       statuses: statuses.filter((status) => status >= 400),
     }
@@ -50,10 +50,10 @@ export const operations: readonly Operation[] = Object.entries(paths).flatMap(([
 
 const USER = { authorization: forgeBearer({ sub: randomUUID(), aud: 'authenticated', role: 'authenticated' }) }
 const isForAdmins = ({ path }: Operation): boolean => path.startsWith('/admin/') || path === '/invite'
-/** The headers of a caller whom the guards of an operation admit. */
+/** The headers of a caller who may call an operation. */
 export const bearerOf = (operation: Operation) => (isForAdmins(operation) ? OPERATOR : USER)
 
-/** A request to an operation. Every parameter of its path has the same value. */
+/** A request to an operation. All parameters of its path have the same value. */
 export const request = (
   { method, path }: Operation,
   headers: InjectOptions['headers'],
@@ -65,12 +65,10 @@ export const request = (
   ...(method === 'GET' ? {} : { payload: {} }),
 })
 
-/**
- * Operations for operators. A caller who is no operator hears 401 before the request is read: operator-errors.ts has the cases.
- */
+/** Operations for operators. Other callers get 401 before the request is read (cases in operator-errors.ts). */
 const isForOperators = (path: string): boolean => path.startsWith('/operator/')
 
-/** The same error of every operation that meets a condition. */
+/** The same error at every operation that meets a condition. */
 const ofAll = (
   applies: (operation: Operation) => boolean,
   toRequest: (operation: Operation) => InjectOptions,
@@ -86,11 +84,11 @@ const ofAll = (
     raise: async (world, send) => send(await world.service(settings), toRequest(operation)),
   }))
 
-/** Operations that look users up. Only an admin may name another audience, by a second factor where the admin has one. */
+/** Operations that search for users. Only an admin may name another audience, with a second factor if the admin has one. */
 const TAKES_AUDIENCE: ReadonlySet<string> = new Set(['post /magiclink', 'post /otp'])
 const NO_JWT =
   'invalid JWT: unable to parse or verify signature, token is malformed: token contains an invalid number of segments'
-/** The operations with a rate limit of their own. */
+/** The operations with a separate rate limit. */
 const RATE_LIMITED: ReadonlySet<string> = new Set([
   'get /authorize',
   'get /callback',
@@ -108,11 +106,11 @@ const RATE_LIMITED: ReadonlySet<string> = new Set([
   'post /factors/{factorId}/verify',
   'put /user',
 ])
-/** How many requests each of these limits admits at once. `FEATURES` admits few more later. */
+/** The burst of each of these limits. `FEATURES` allows few later requests. */
 const BURST = 30
 const LARGE = `{"a":"${'x'.repeat(1_048_577)}"}`
 
-/** Errors that operations share. Each is raised at every operation that answers it. */
+/** Errors that operations share. Each is raised at every operation that has it. */
 export const sharedErrors: ErrorCases = {
   noAuthorization: [
     ...ofAll(

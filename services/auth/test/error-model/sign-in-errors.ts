@@ -8,14 +8,14 @@ const credentials = { email: 'somebody@example.com', password: 'correct horse' }
 const caller = { phone: '14155550100', password: 'correct horse' }
 const login = (payload: object) => post('/token?grant_type=password', payload)
 
-/** A request that the service refuses under certain settings. */
+/** A request that the service rejects with certain settings. */
 export const under = (
   settings: Readonly<Record<string, string>>,
   request: InjectOptions,
   rest: Omit<ErrorCase, 'raise'> = {},
 ): ErrorCase => ({ ...rest, raise: async (world, send) => send(await world.service(settings), request) })
 
-/** An error case of a sign-in with the right password. */
+/** An error case of a sign-in with the correct password. */
 function loginOf(changes: Parameters<typeof createSignedUp>[1]): ErrorCase {
   return {
     oauth: 'invalid_grant',
@@ -29,7 +29,6 @@ function loginOf(changes: Parameters<typeof createSignedUp>[1]): ErrorCase {
 
 let phones = 0
 
-/** Errors of signing up and signing in. */
 export const signInErrors: ErrorCases = {
   userAlreadyExists: [signUpAgain(NO_CODES)],
   userAlreadyRegistered: [signUpAgain({ ...NO_CODES, AUTH_PROFILE: 'supabase' })],
@@ -84,7 +83,7 @@ export const signInErrors: ErrorCases = {
   ],
 }
 
-/** A sign-up with the address of a user, where nobody confirms an email. */
+/** A sign-up with a taken address, if emails need no confirmation. */
 function signUpAgain(settings: Readonly<Record<string, string>>): ErrorCase {
   return {
     raise: async (world, send) => {

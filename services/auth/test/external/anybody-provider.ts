@@ -9,23 +9,23 @@ export interface Anybody {
   readonly sub: string
   readonly email?: string
   readonly verified?: boolean
-  /** Only GitLab gives the picture. */
+  /** Only GitLab returns the picture. */
   readonly name?: string
   readonly picture?: string
-  /** More addresses, for a provider that lists several. */
+  /** Additional addresses, for a provider that lists several. */
   readonly others?: readonly string[]
 }
 
-/** The providers that `AnybodyStub` plays. */
+/** The providers that `AnybodyStub` simulates. */
 export type AnybodyProvider = 'keycloak' | 'gitlab'
 
-/** A provider whose code is the profile, so anyone can be anyone. It plays Keycloak and GitLab on loopback. */
+/** A stub of Keycloak and GitLab on loopback. The code contains the profile, so a test can sign in as any account. */
 export interface AnybodyStub extends StubProvider {
-  /** Switches both on. */
+  /** Enables both providers. */
   readonly settings: Readonly<Record<string, string>>
 }
 
-/** Starts it on a free port. */
+/** Starts the stub on a free port. */
 export async function startAnybodyProvider(): Promise<AnybodyStub> {
   const stub = await startStubProvider(({ method, url, headers, body }) => {
     if (method === 'POST')
@@ -50,7 +50,7 @@ export async function startAnybodyProvider(): Promise<AnybodyStub> {
   return { ...stub, settings: Object.fromEntries(settings) }
 }
 
-/** The code of the provider for an account. */
+/** Returns the code that the provider issues for an account. */
 export function toCode(account: Anybody): string {
   return Buffer.from(JSON.stringify(account)).toString('base64url')
 }
@@ -59,7 +59,7 @@ function fromCode(code: string): Anybody {
   return JSON.parse(Buffer.from(code, 'base64url').toString())
 }
 
-/** Goes to /authorize as a browser does. @returns the flow's state */
+/** Opens `/authorize` like a browser. @returns the state of the flow */
 export async function begin(
   { app }: Pick<TestApp, 'app'>,
   provider: AnybodyProvider,
@@ -69,7 +69,7 @@ export async function begin(
   return new URL(String(answer.headers.location)).searchParams.get('state') ?? ''
 }
 
-/** Begins the same flow for a signed-in user who links the identity. */
+/** Begins the flow for a signed-in user who links the identity. */
 export async function beginLinking(
   { app }: Pick<TestApp, 'app'>,
   provider: AnybodyProvider,
@@ -79,15 +79,15 @@ export async function beginLinking(
   return new URL(String(answer.headers.location)).searchParams.get('state') ?? ''
 }
 
-/** Comes back as a user. @returns where the browser ends */
+/** Returns from the provider with an account. @returns the last URL of the browser */
 export async function comeBackAs({ app }: Pick<TestApp, 'app'>, state: string, account: Anybody) {
   return land(await app.inject(`/callback?${new URLSearchParams({ state, code: toCode(account) })}`))
 }
 
-/** The fragment with which a sign-in at one of these providers ends: it has the token of the provider too. */
+/** The fragment at the end of a sign-in. It also contains the provider token. */
 export const landedBody = (provider: AnybodyProvider) => fragmentBody(provider, { provider_token: expect.any(String) })
 
-/** Signs in, from /authorize to where the browser ends. */
+/** Signs in, from `/authorize` to the last redirect. */
 export async function signInAs(service: Pick<TestApp, 'app'>, provider: AnybodyProvider, account: Anybody) {
   return comeBackAs(service, await begin(service, provider), account)
 }

@@ -27,7 +27,7 @@ const stranger = { sub: '1', id: '1', email: 'stranger@example.com', email_verif
 const remove = (identifier: string) =>
   service.app.inject({ method: 'DELETE', url: `/admin/custom-providers/${identifier}`, headers: OPERATOR })
 
-/** Plays a provider at another issuer, whose subject 1 is a stranger. */
+/** Simulates a provider with another issuer, where subject 1 is another person. */
 function playOther(): void {
   service.answer(async (call) => {
     const [authorization_endpoint, token_endpoint, jwks_uri] = [`${OTHER}/authorize`, `${OTHER}/token`, `${OTHER}/keys`]

@@ -14,7 +14,7 @@ beforeAll(async () => {
 })
 afterAll(() => service.close())
 
-/** Returns from a provider as a browser does. */
+/** Returns from a provider as a browser would. */
 async function comeBack({ form }: ProviderStub, state: string): Promise<Landing> {
   if (!form) return service.comeBack({ state, code: CODE })
   const payload = new URLSearchParams({ state, ...form }).toString()
@@ -22,7 +22,7 @@ async function comeBack({ form }: ProviderStub, state: string): Promise<Landing>
   return land(await service.app.inject({ method: 'POST', url: '/callback', payload, headers }))
 }
 
-/** Everything but times and ids. */
+/** Returns the expected user, except times and ids. */
 function expectedUser({ name, email, data }: ProviderStub) {
   const identityData = { phone_verified: false, provider_id: data.sub, ...data }
   return {

@@ -6,36 +6,36 @@ import { ACCESS_TOKEN, CODE, JWKS, signText } from './provider-stub.ts'
 
 /** The issuer of the custom providers, and the host of their endpoints. */
 const CUSTOM_ISSUER = 'https://idp.example.com'
-/** The client of the service at the custom providers. */
+/** The service's client account at the custom providers. */
 export const CUSTOM_CLIENT = {
   client_id: 'custom-client',
   client_secret: 'a secret of at least thirty-two bytes',
 } as const
 
-/** The answers of a custom provider. A string is the text of the answer. */
+/** The answers of a custom provider. A string is sent as it is. */
 export interface CustomAnswers {
   readonly token?: unknown
   readonly tokenStatus?: number
   readonly userinfo?: unknown
-  /** The claims of the id_token, as JSON; `claims` fills in the rest. */
+  /** The claims of the id_token as JSON. `claimsText` adds the others. */
   readonly idToken?: string
-  /** Members of the metadata beside the usual ones. */
+  /** Further members of the metadata. */
   readonly metadata?: object
 }
 
-/** The service with providers that admins add. */
+/** The service with custom providers that admins add. */
 export interface CustomApp extends ExternalApp {
   /** Plays the provider of `CUSTOM_ISSUER`. */
   play(answers: CustomAnswers): void
   add(members: object): Promise<{ readonly status: number; readonly body: unknown }>
   change(identifier: string, members: object): Promise<{ readonly status: number; readonly body: unknown }>
-  /** Goes to the provider and comes back. @returns where the browser ends */
+  /** Goes to the provider and comes back. @returns the page where the browser ends */
   signIn(identifier: string, more?: Readonly<Record<string, string>>): Promise<Landing>
   /** The subjects of all identities, and the ids of their users. */
   identities(): Promise<readonly { readonly provider_id: string; readonly user_id: string }[]>
 }
 
-/** An oauth2 provider, with its user id in the member `id`. */
+/** An oauth2 provider whose user id is the member `id`. */
 export const oauth2 = (identifier: string, members: object = {}): object => ({
   provider_type: 'oauth2',
   identifier,
@@ -48,7 +48,6 @@ export const oauth2 = (identifier: string, members: object = {}): object => ({
   ...members,
 })
 
-/** An OpenID provider. */
 export const oidc = (identifier: string, members: object = {}): object => ({
   provider_type: 'oidc',
   identifier,
@@ -58,14 +57,14 @@ export const oidc = (identifier: string, members: object = {}): object => ({
   ...members,
 })
 
-/** The text of the claims of an id_token for this service, at the time of a clock. */
+/** Returns the claims of an id_token for this service as JSON text, valid at `now`. */
 export function claimsText(now: Date, claims: string): string {
   const iat = Math.floor(now.getTime() / 1_000)
   const common = { iss: CUSTOM_ISSUER, aud: CUSTOM_CLIENT.client_id, iat, exp: iat + 3_600 }
   return JSON.stringify(common).replace(/\}$/, `,${claims.replace(/^\{/, '')}`)
 }
 
-/** A token that the secret of the client signs. */
+/** Signs a token with the client secret. */
 export function signBySecret(
   text: string | Uint8Array,
   secret: string = CUSTOM_CLIENT.client_secret,
@@ -76,7 +75,6 @@ export function signBySecret(
   return signer.sign(new TextEncoder().encode(secret))
 }
 
-/** Opens the service. */
 export async function openCustomApp(settings: Readonly<Record<string, string>> = {}): Promise<CustomApp> {
   const service = await openExternalApp({ AUTH_CUSTOM_OAUTH_ENABLED: 'true', ...settings })
   const ask = async (method: 'POST' | 'PUT', path: string, payload: object) => {

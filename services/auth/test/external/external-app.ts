@@ -12,7 +12,7 @@ import { createKeySets } from '../../src/external-providers/key-sets.ts'
 import type { TestAppOptions } from '../auth-app.ts'
 import { type MailApp, openMailApp } from '../mail-app.ts'
 
-/** The answers of a test's providers, by method and URL without query: `GET https://api.github.com/user`. */
+/** The answers of the providers, by method and URL without query: `GET https://api.github.com/user`. */
 export type Answers = (call: string, request: StubRequest) => StubAnswer | undefined | Promise<StubAnswer | undefined>
 
 /** The service and the stubs of its providers. */
@@ -20,25 +20,25 @@ export interface ExternalApp extends MailApp {
   readonly world: StubProvider
   /** Replaces the answers of the providers. */
   answer(answers: Answers): void
-  /** Goes to /authorize as a browser does. @returns where it is sent, and the flow's state */
+  /** Opens /authorize as a browser would. @returns the address of the redirect, and the flow's state */
   begin(provider: string, query?: Readonly<Record<string, string>>): Promise<{ url: URL; state: string }>
-  /** Comes back from the provider. @returns where the browser ends */
+  /** Returns from the provider. @returns the page where the browser ends */
   comeBack(query: Readonly<Record<string, string>>, path?: string): Promise<Landing>
 }
 
-/** The page at which a browser ends. */
+/** The page where a browser ends. */
 export interface Landing {
   readonly status: number
   readonly url: URL
-  /** Parameters of the fragment. */
+  /** The parameters of the fragment. */
   readonly fragment: Readonly<Record<string, string>>
   readonly query: Readonly<Record<string, string>>
 }
 
-/** The address at which every provider returns the browser. */
+/** The address to which every provider returns the browser. */
 export const REDIRECT_URI = 'http://localhost:8081/callback'
 
-/** Switches every provider on. */
+/** Enables every provider. */
 const ALL_PROVIDERS: Readonly<Record<string, string>> = Object.fromEntries(
   PROVIDERS.flatMap((name) => {
     const prefix = `AUTH_EXTERNAL_${name.toUpperCase()}`
@@ -51,7 +51,7 @@ const ALL_PROVIDERS: Readonly<Record<string, string>> = Object.fromEntries(
   }),
 )
 
-/** The first client id that the settings give a provider. */
+/** The first client id of a provider in the settings. */
 export function clientId(name: ProviderName): string {
   return `${name}-client`
 }
@@ -61,7 +61,7 @@ export function clientSecret(name: ProviderName): string {
   return `${name} secret+`
 }
 
-/** Sends calls to any host to one server, which tells hosts apart by the first segments of the path. */
+/** Sends calls for all hosts to one server. The first path segments tell it the original host. */
 function divert(world: StubProvider): AuthDeps['outbound'] {
   const outbound = createOutbound([])
   return {
@@ -70,7 +70,7 @@ function divert(world: StubProvider): AuthDeps['outbound'] {
   }
 }
 
-/** Opens the service with every provider, and the stubs of them all. */
+/** Opens the service with all providers and their stubs. */
 export async function openExternalApp(
   settings: Readonly<Record<string, string>> = {},
   { replace = () => ({}), ...options }: Omit<TestAppOptions, 'settings'> = {},
@@ -120,13 +120,13 @@ export async function openExternalApp(
     close: async () => {
       await service.close()
       await world.close()
-      // Requests that contradict the documents of a provider.
+      // Requests that contradict the provider's documentation.
       expect(problems).toEqual([])
     },
   }
 }
 
-/** Reads the answer of /callback. */
+/** Parses the answer of /callback. */
 export function land(answer: { statusCode: number; headers: Record<string, unknown> }): Landing {
   const url = new URL(String(answer.headers.location))
   return {

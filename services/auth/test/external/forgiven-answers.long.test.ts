@@ -67,11 +67,11 @@ describe('the answer of a token endpoint', () => {
   })
 })
 
-/** Ids, which decide who signs in, the address and its verification, and the answer that Slack marks as none. */
+/** Members that decide the result: ids, the address and its verification, and the flag of Slack's failures. */
 const DECISIVE =
   /^(id|sub|uuid|id_str|externalId|ok|iss|aud|xms_edov|connection_id|https:..slack.com.user_id|emailAddress|.*email.*|(is_)?(verified|confirmed|primary)|confirmed_at)$/
 
-/** The same answer with another value for each member that does not decide. */
+/** Replaces the value of every member that does not decide the result. */
 function distort(value: unknown, odd: unknown): unknown {
   if (Array.isArray(value)) return value.map((entry) => distort(entry, odd))
   return typeof value === 'object' && value !== null ? distortEach(value, odd) : value

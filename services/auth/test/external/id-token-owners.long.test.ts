@@ -5,7 +5,7 @@ import { createSignedIn, type SignedIn } from '../signed-in.ts'
 import { type CustomApp, claimsText, oidc, openCustomApp } from './custom-app.ts'
 import { signText } from './provider-stub.ts'
 
-// Who must not be reached by an id_token that an app shows: SSO users, and operators at a custom provider.
+// These users must not be reachable by an app's id_token: SSO users, and operators with a custom provider.
 const NONCE = 'the nonce of the app'
 const NO_OPERATOR = 'Only operators act on a user with a console role'
 const NO_IDENTITY = [
@@ -39,7 +39,7 @@ describe.each(['compatible', 'strict', 'supabase'])('the id_token grant, AUTH_PR
       ? [422, errorBody(422, 'validation_failed', 'SSO users cannot link identities')]
       : NO_IDENTITY
 
-  /** Shows an id_token of the custom provider with the email of the owner. */
+  /** Sends an id_token of the custom provider with the owner's email. */
   async function grant(subject: string, more: object = {}, headers: Record<string, string> = {}) {
     const nonce = createHash('sha256').update(NONCE).digest('hex')
     const claims = JSON.stringify({ sub: subject, email: owner.email, email_verified: true, nonce })

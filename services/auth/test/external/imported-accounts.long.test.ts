@@ -12,7 +12,7 @@ beforeAll(async () => {
 afterAll(() => service.close())
 beforeEach(() => service.deps.db.deleteFrom('users').execute())
 
-/** Imports a user whose account at GitHub is said to have an address verified. */
+/** Imports a user with a GitHub account that claims a verified address. */
 const importVouching = (email: string) =>
   runUsers(
     service,
@@ -31,7 +31,7 @@ const importVouching = (email: string) =>
     })}\n`,
   )
 
-/** Signs in at a provider that has verified an address. @returns the email of the user who has the identity then */
+/** Signs in at a provider with a verified address. @returns the email of the user who then has the identity */
 async function signIn(email: string): Promise<string | null | undefined> {
   service.play({ idToken: JSON.stringify({ sub: email, email, email_verified: true }) })
   expect((await service.signIn('custom:idp')).fragment.access_token).toBeDefined()

@@ -31,7 +31,7 @@ const mixedUp = {
   error_description: 'The answer is not from the provider of this sign-in',
 }
 
-/** Expects a refusal before the provider of the flow gets a code. */
+/** Expects a refusal before the flow's provider receives a code. */
 async function expectRefused(provider: string, path: string, more: Readonly<Record<string, string>> = {}) {
   const { state } = await service.begin(provider)
   const before = service.world.requests.length

@@ -5,10 +5,10 @@ const SLACK_USER = 'https://slack.com/user_id'
 const SLACK_TEAM = 'https://slack.com/team_id'
 const SNAPCHAT = 'https://auth.snapchat.com/oauth2/api/user'
 const GRAPHQL = '%7Bme%20%7B%20externalId%20displayName%20bitmoji%20%7B%20avatar%20id%20%7D%20email%20%7D%20%7D'
-/** HMAC-SHA256 of the access token, by the secret `facebook secret+`. */
+/** The HMAC-SHA256 of the access token with the secret `facebook secret+`. */
 const PROOF = '6783161ba37338e3577774f25cb6494b70461c958ae255a904648afc15055def'
 
-/** The documented answers of the OAuth 2.0 providers except Spotify, which verifies no address. */
+/** The documented answers of the OAuth 2.0 providers, except Spotify, which verifies no addresses. */
 export const OAUTH_STUBS: readonly ProviderStub[] = [
   {
     name: 'bitbucket',
@@ -113,7 +113,7 @@ export const OAUTH_STUBS: readonly ProviderStub[] = [
     token: {
       url: 'https://api.figma.com/v1/oauth/token',
       auth: 'basic',
-      // The answer has no token type, and a number where other providers have text.
+      // This answer has no token type, and a number instead of a text.
       answer: { user_id: 7, expires_in: 7_776_000, refresh_token: REFRESH_TOKEN },
     },
     resources: {

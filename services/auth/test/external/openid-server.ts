@@ -3,31 +3,31 @@ import { OAuth2Server } from 'oauth2-mock-server'
 import type { AuthDeps } from '../../src/deps.ts'
 import { createKeySets } from '../../src/external-providers/key-sets.ts'
 
-/** The path under which Keycloak has its endpoints. */
+/** The path of Keycloak's endpoints. */
 const PATH = '/protocol/openid-connect'
-/** A public host and the issuer at that host. */
+/** The issuer at a public host. */
 export const ISSUER = 'https://idp.example.com'
 
-/** A real OpenID provider, which has keys, checks PKCE and signs. It is a realm on loopback and stands in for other hosts. */
+/** A real OpenID provider with keys, PKCE and signatures. It runs on loopback as a Keycloak realm, and replaces other hosts. */
 export interface OpenIdServer {
-  /** On loopback, as the setting of Keycloak names it. */
+  /** The loopback address for the setting of Keycloak. */
   readonly realm: string
-  /** Claims of the next tokens, and the profile. */
+  /** The claims of the next tokens and of the profile. */
   account: Record<string, unknown>
-  /** Signs a token of any claims, under a header of any parameters. */
+  /** Signs a token with any claims and header parameters. */
   sign(claims: JWTPayload, header?: Readonly<Record<string, string>>): Promise<string>
-  /** Agrees for the user, as a browser would let them. @returns where the provider sends it back to */
+  /** Consents for the user, as in a browser. @returns the address of the provider's redirect */
   agree(authorizeUrl: URL): Promise<URL>
-  /** Dependencies of a service that reaches this provider under public names. */
+  /** Dependencies with which a service reaches this provider under public host names. */
   replace(): Pick<AuthDeps, 'outbound' | 'keySets' | 'now'>
-  /** The URLs that were called, without scheme and query. */
+  /** The called URLs, without scheme and query. */
   readonly called: readonly string[]
   stop(): Promise<void>
 }
 
 type JWTPayload = Readonly<Record<string, unknown>>
 
-/** Starts a library's OpenID provider on a free port of loopback. */
+/** Starts the OpenID provider of a library on a free loopback port. */
 export async function startOpenIdServer(): Promise<OpenIdServer> {
   const server = new OAuth2Server(undefined, undefined, {
     endpoints: {
@@ -68,14 +68,14 @@ export async function startOpenIdServer(): Promise<OpenIdServer> {
   server.service.on('beforeUserinfo', (answer) => {
     answer.body = { ...openId.account }
   })
-  // The issuer has another name at the public host than on loopback.
+  // The issuer is different at the public host and on loopback.
   server.service.on('beforeWellKnownOpenIdConfiguration', (answer) => {
     answer.body = JSON.parse(JSON.stringify(answer.body).replaceAll(realm, ISSUER))
   })
   return openId
 }
 
-/** Sends calls of public hosts to the one server and leaves all others unchanged. */
+/** Sends calls for public hosts to this server, and leaves all others unchanged. */
 function divert(realm: string, called: string[]): AuthDeps['outbound'] {
   const outbound = createOutbound([])
   return {
@@ -98,7 +98,7 @@ interface Place {
   readonly issuer?: string
 }
 
-/** The server's paths for the keys, tokens and issuer metadata of built-in providers. */
+/** Returns the server's path for the keys, tokens or metadata of a built-in provider. */
 function placeOf(address: string): Place | undefined {
   const [issuer, metadata] = address.split('/.well-known/openid-configuration')
   if (issuer?.startsWith('https://accounts.snapchat.com/') && metadata === '') {

@@ -88,7 +88,7 @@ export const OPENID_STUBS: readonly ProviderStub[] = [
     token: { url: 'https://oauth2.googleapis.com/token', auth: 'post', answer: { ...bearer, scope: 'openid email' } },
     idToken: {
       claims: {
-        // Old tokens of Google name their issuer without a scheme.
+        // In old Google tokens, the issuer has no scheme.
         iss: 'accounts.google.com',
         aud: 'google-client',
         azp: 'google-client',

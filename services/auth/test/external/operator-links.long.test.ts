@@ -5,7 +5,7 @@ import { createSignedIn, type SignedIn } from '../signed-in.ts'
 import { type CustomApp, oauth2, openCustomApp } from './custom-app.ts'
 import { CODE } from './provider-stub.ts'
 
-// The thief of an operator's session links an account of their own, and waits until the role of the operator has ended.
+// Tests an attack: a thief of an operator's session links their own account, and waits until the operator loses the role.
 const TEXT = 'Only operators act on a user with a console role'
 const VERIFIER = 'v'.repeat(43)
 const URL_OF_LINKING = `/user/identities/authorize?${new URLSearchParams({

@@ -5,34 +5,34 @@ import type { ProviderName } from '../../src/config/external.ts'
 import type { FakeClock } from '../fake-clock.ts'
 import { type Answers, clientId, clientSecret, REDIRECT_URI } from './external-app.ts'
 
-/** A provider as its documents describe it, and the identity that this service must store. */
+/** A provider as documented, and the identity that the service must store. */
 export interface ProviderStub {
   readonly name: ProviderName
-  /** The redirect of /authorize, with its parameters except state and challenge. */
+  /** The redirect of /authorize, with its parameters except the state and challenge. */
   readonly authorize: { readonly url: string; readonly parameters: Readonly<Record<string, string>> }
   readonly token: {
     readonly url: string
     readonly auth: 'basic' | 'post'
     readonly answer: Readonly<Record<string, unknown>>
   }
-  /** Claims of the id_token that comes with it. */
+  /** The claims of the id_token in the same answer. */
   readonly idToken?: { readonly claims: JWTPayload; readonly jwksUrl: string }
-  /** The requests with the access token and their answers, by URL with query. */
+  /** The requests with the access token, and their answers, by URL with query. */
   readonly resources: Readonly<Record<string, { readonly headers?: Record<string, string>; readonly body: unknown }>>
-  /** Further fields of the callback, which then is a form. */
+  /** Further fields of the callback. With them, the callback is a form. */
   readonly form?: Readonly<Record<string, string>>
   readonly pkce?: true
-  /** The data of the identity. */
+  /** The expected data of the identity. */
   readonly data: Readonly<Record<string, unknown>>
-  /** Address of the user. */
+  /** The user's expected address. */
   readonly email: string
 }
 
-/** The only authorization code that the stub exchanges. A query encodes its last characters. */
+/** The only code that the stub exchanges. Its last characters are encoded in a query. */
 export const CODE = 'code of the provider/+'
-/** The access token that the stub gives for `CODE`. */
+/** The access token for `CODE`. */
 export const ACCESS_TOKEN = 'access-token-of-the-provider'
-/** Given beside `ACCESS_TOKEN`. */
+/** The refresh token for `CODE`. */
 export const REFRESH_TOKEN = 'refresh-token-of-the-provider'
 
 const { privateKey, publicKey } = await generateKeyPair('RS256')
@@ -47,13 +47,13 @@ export function signIdToken(claims: JWTPayload, { now }: Pick<FakeClock, 'now'>)
   return new SignJWT({ ...times, ...claims }).setProtectedHeader({ alg: 'RS256', kid: KID }).sign(privateKey)
 }
 
-/** A token of a text that the library would not write, such as numbers of any length. */
+/** Signs a JSON text that the library would not produce, such as one with very long numbers. */
 export function signText(text: string, header: object = { kid: KID }): Promise<string> {
   const signer = new CompactSign(new TextEncoder().encode(text))
   return signer.setProtectedHeader({ alg: 'RS256', ...header }).sign(privateKey)
 }
 
-/** Plays a provider and checks every request that it gets. */
+/** Plays a provider, and checks every request. */
 export function play(stub: ProviderStub, clock: Pick<FakeClock, 'now'>): Answers {
   return async (call, request) => {
     if (call === `POST ${stub.token.url}`) return answerToken(stub, request, clock)

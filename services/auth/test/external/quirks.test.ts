@@ -11,7 +11,7 @@ beforeAll(async () => {
   service = await openExternalApp()
 })
 afterAll(() => service.close())
-// A stub has one account, so each test is its first sign-in.
+// Each stub has only one account. Delete the users, so that each test is its first sign-in.
 beforeEach(() => service.deps.db.deleteFrom('users').execute())
 
 function stubOf(name: string): ProviderStub {
@@ -20,7 +20,7 @@ function stubOf(name: string): ProviderStub {
   return stub
 }
 
-/** Signs in at a stub of a provider and reads the user. */
+/** Signs in at a provider's stub, and returns the user. */
 async function signIn(stub: ProviderStub, form?: Readonly<Record<string, string>>) {
   service.answer(play(stub, service.clock))
   const { state } = await service.begin(stub.name)
@@ -193,7 +193,7 @@ describe('spotify', () => {
       error_description: mailed,
     })
     const { link } = await service.readMail(data.email)
-    // A second attempt sends no second mail so soon.
+    // A second attempt this soon sends no second mail.
     expect((await signIn()).query.error_description).toBe(mailed)
     await service.idle()
     expect(service.recipients().filter((to) => to === data.email)).toHaveLength(1)

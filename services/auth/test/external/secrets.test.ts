@@ -42,12 +42,12 @@ it('stores and logs no secret of a flow in the clear, neither during the flow no
   const { state: waiting } = await service.begin('google')
   const { state } = await service.begin('github', plain)
   const { query } = await service.comeBack({ state, code: 'code-of-the-provider' })
-  // The provider refuses, and its answer contains everything that a log could repeat.
+  // The provider refuses. Its answer contains every secret that a log might repeat.
   service.answer(() => ({ status: 400, body: { error: 'x', error_description: TOKENS.access_token, ...TOKENS } }))
   await service.comeBack({ state: (await service.begin('github')).state, code: 'code-of-the-provider' })
   service.answer((call) => (call.endsWith('/access_token') ? { body: { ...TOKENS } } : { body: { ...TOKENS } }))
   await service.comeBack({ state: (await service.begin('github')).state, code: 'code-of-the-provider' })
-  // A header cannot carry this token, and the error about that quotes it.
+  // This token is invalid in a header, and the resulting error quotes it.
   service.answer(() => ({ body: { access_token: `${TOKENS.access_token}\n.` } }))
   await service.comeBack({ state: (await service.begin('github')).state, code: 'code-of-the-provider' })
 

@@ -34,7 +34,7 @@ const add = async (identifier: string, members: object = {}) => {
   })
   expect(statusCode).toBe(201)
 }
-/** The warnings, where a setting differs. */
+/** Returns the warnings after a change of settings. */
 const warnings = async (changes: Readonly<Record<string, string>> = {}) =>
   warnOfSharedCallback(load(changes), await listCustomProviders(service.deps.db, undefined))
 const load = (changes: Readonly<Record<string, string>> = {}) =>

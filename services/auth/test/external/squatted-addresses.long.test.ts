@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { createSecondOwner, createSignedUp } from '../signed-up.ts'
 import { type CustomApp, openCustomApp } from './custom-app.ts'
 
-// An attack: a stranger signs up with addresses of somebody else, and confirms none.
+// Tests an attack: a stranger signs up with another person's addresses and confirms none.
 let service: CustomApp
 beforeAll(async () => {
   service = await openCustomApp({
@@ -17,14 +17,14 @@ beforeEach(() => service.deps.db.deleteFrom('users').execute())
 const PASSWORD = 'the password of a stranger'
 const signUp = (email: string) => service.post('/signup', { email, password: PASSWORD })
 
-/** Signs in at GitHub, where somebody has verified these addresses. The primary address is marked. */
+/** Signs in at GitHub with an account that has verified these addresses. One is the primary address. */
 async function signIn(primary: string, emails: readonly string[]) {
   play(primary, emails)
   const { state } = await service.begin('github')
   return (await service.comeBack({ state, code: 'code' })).fragment
 }
 
-/** Links that account to an anonymous user. @returns the id of the user, and where the browser ends */
+/** Links that account to an anonymous user. @returns the user id, and the page where the browser ends */
 async function linkAnonymous(email: string) {
   play(email, [email])
   const { access_token, user } = (await service.post('/signup', {})).json()
@@ -44,7 +44,7 @@ function play(primary: string, emails: readonly string[]): void {
   })
 }
 
-/** The user who has the account at GitHub: the email, and whether the user has a password. */
+/** Returns the email of the user with the GitHub account, and whether the user has a password. */
 async function ownerOf() {
   const query = service.deps.db
     .selectFrom('identities')
@@ -101,7 +101,7 @@ it('links no account whose address a confirmed user has to an anonymous user', a
   expect(await ownerOf()).toEqual([])
 })
 
-// A linking flow that an adoption has copied has no session that would end it.
+// Adopted linking flows have no session, so no session end deletes them.
 it('ends the linking flow of a sign-up whose account its owner takes over', async () => {
   await signUp('first@example.com')
   const { db } = service.deps
