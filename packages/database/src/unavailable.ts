@@ -1,6 +1,6 @@
 import { DatabaseError } from 'pg'
 
-/** The read pool has no open connection, because its server is unavailable. A client gets a 503. */
+/** No connection of the read pool is open. Clients get the error for an unavailable service. */
 export class NoConnectionError extends Error {
   override readonly name = 'NoConnectionError'
 }

@@ -13,7 +13,7 @@ export function violatedConstraint(error: unknown, names: Names): string | undef
   return constraint?.startsWith(names.prefix) ? constraint.slice(names.prefix.length) : constraint
 }
 
-/** Whether an error reports one of these constraints as violated. Shortens prefixed names as PostgreSQL does. */
+/** Whether an error reports one of these constraints. A prefixed name that is too long for PostgreSQL is shortened. */
 export function violates(
   error: unknown,
   { prefix }: Pick<Names, 'prefix'>,
