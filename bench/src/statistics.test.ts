@@ -21,7 +21,7 @@ describe('median', () => {
 describe('medianInterval', () => {
   const upTo = (count: number) => Array.from({ length: count }, (_, index) => count - index)
 
-  // Tables of the sign test: the ranks of the 95 % interval.
+  // From tables of the sign test: the ranks of the 95 % interval.
   it.each([
     [5, 1, 5],
     [6, 1, 6],

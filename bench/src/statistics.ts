@@ -1,17 +1,17 @@
-/** Median, smallest and largest of some numbers. */
+/** The median, the minimum and the maximum of some numbers. */
 export interface Distribution {
   readonly median: number
   readonly smallest: number
   readonly largest: number
 }
 
-/** @throws Error when there are no numbers. */
+/** @throws Error if there are no numbers */
 export function distributionOf(values: readonly number[]): Distribution {
   if (values.length === 0) throw new Error('no values')
   return { median: median(values), smallest: Math.min(...values), largest: Math.max(...values) }
 }
 
-/** The middle value, or the mean of the middle two. NaN for no values. */
+/** The middle value, or the mean of the two middle values. `NaN` if there are no values. */
 export function median(values: readonly number[]): number {
   const sorted = values.toSorted((a, b) => a - b)
   const middle = sorted.length >> 1
@@ -20,8 +20,7 @@ export function median(values: readonly number[]): number {
 }
 
 /**
- * A median, and the interval that holds the true median in 95 of 100 measurements, or the whole range if there are too few
- * values.
+ * A median, and an interval that contains the true median in 95 of 100 measurements. With too few values it is the whole range.
  */
 export interface MedianInterval {
   readonly median: number
@@ -30,13 +29,13 @@ export interface MedianInterval {
 }
 
 /**
- * The interval of a median by order statistics: it needs no assumption about how the values are distributed. Of nine values it
- * runs from the second to the eighth.
+ * Returns the interval of a median by order statistics, which assumes no distribution of the values. For nine values it extends
+ * from the second to the eighth.
  */
 export function medianInterval(values: readonly number[]): MedianInterval {
   const sorted = values.toSorted((a, b) => a - b)
   let outside = 0
-  // How many values may be left out on each side: each tail of the binomial distribution stays below 2.5 %.
+  // Count the values to omit on each side: each tail of the binomial distribution stays below 2.5 %.
   for (let tail = chooseOf(sorted.length, 0) / 2 ** sorted.length; tail <= 0.025 && outside < sorted.length / 2; ) {
     outside += 1
     tail += chooseOf(sorted.length, outside) / 2 ** sorted.length
@@ -56,14 +55,14 @@ function chooseOf(all: number, chosen: number): number {
 }
 
 /**
- * Quotients of values of the same round. A short disturbance of the machine hits both sides of a round, so quotients spread
- * less than values.
+ * Returns the quotients of values of the same round. A short disturbance of the machine affects both values of a round, so
+ * quotients vary less than values.
  */
 export function pairedRatios(ours: readonly number[], reference: readonly number[]): readonly number[] {
   return ours.map((value, round) => value / (reference[round] ?? Number.NaN))
 }
 
-/** The smallest value that `share` (0 to 1) of all values do not exceed; 0 for no values. */
+/** The smallest value that at least `share` (0 to 1) of all values do not exceed. 0 if there are no values. */
 export function percentileOf(values: readonly number[], share: number): number {
   const sorted = values.toSorted((a, b) => a - b)
   return sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)] ?? 0

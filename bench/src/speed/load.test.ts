@@ -9,7 +9,7 @@ import { createAutocannon, readWrkOutput } from './load.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'load-'))
 const seen: { url: string; authorization: string | undefined; token: string }[] = []
-/** Answers a token with its successor: `a1` with `a2`. A token that comes twice is an error. */
+/** Answers a token with the next token: `a1` with `a2`. A repeated token gets 409. */
 const server = createServer(async (request, response) => {
   const body = await text(request)
   const { token = '' }: { token?: string } = body === '' ? {} : JSON.parse(body)

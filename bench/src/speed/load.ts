@@ -6,19 +6,19 @@ import { runProgram } from '../servers/run-program.ts'
 import type { Server } from '../servers/server.ts'
 import { median } from '../statistics.ts'
 
-/** Repeated requests of some connections. Each connection waits for its answer. */
+/** Repeated requests of several connections. Each connection waits for its answer. */
 export const Load = z.object({
   method: z.literal(['GET', 'POST']),
   /**
-   * Here, in a header and in the body, `{token}` stands for one of `tokens` in turn, `{id}` for a random number from 1 to
-   * `idMax`, `{sequence}` for a number that no other request has.
+   * In the path, the headers and the body, `{token}` stands for one of `tokens` in turn, `{id}` for a random number from 1 to
+   * `idMax`, and `{sequence}` for a number that is unique to the request.
    */
   path: z.string(),
   headers: z.record(z.string(), z.string()).exactOptional(),
   body: z.string().exactOptional(),
   tokens: z.array(z.string()).readonly().exactOptional(),
   idMax: z.number().exactOptional(),
-  /** The member of the answer that holds the next token. Each token is then used once. */
+  /** The member of the answer that contains the next token. Each token is then used once. */
   chain: z.string().exactOptional(),
   connections: z.int(),
   /** Each connection waits a random time up to twice this before each request, in milliseconds. */
@@ -30,7 +30,7 @@ const LoadResult = z.object({
   requestsPerSecond: z.number(),
   p50Ms: z.number(),
   p99Ms: z.number(),
-  /** Answers of 400 and above, lost connections, timeouts. */
+  /** Answers with a status of 400 and above, lost connections, and timeouts. */
   errors: z.number(),
 })
 export type LoadResult = Readonly<z.infer<typeof LoadResult>>
@@ -42,7 +42,7 @@ interface GeneratorOptions {
   readonly cores: string | undefined
 }
 
-/** Sends loads with `wrk` where it is installed, else with `autocannon`. */
+/** Sends loads with `wrk` if it is installed, otherwise with `autocannon`. */
 export function createGenerator(options: GeneratorOptions): LoadGenerator {
   return (hasWrk() ? createWrk : createAutocannon)(options)
 }
@@ -51,11 +51,11 @@ export function hasWrk(): boolean {
   return spawnSync('wrk', ['-v'], { stdio: 'ignore' }).error === undefined
 }
 
-/** Sends a load with `wrk`. It is written in C, and leaves most of its core to PostgreSQL. */
+/** Sends a load with `wrk`. It is written in C and leaves most of its core to PostgreSQL. */
 function createWrk({ folder, cores }: GeneratorOptions): LoadGenerator {
   let runs = 0
   return async (url, load, seconds) => {
-    // Each load has a file of its own, because two loads may run at a time.
+    // Use a separate file for each load, because two loads may run at the same time.
     const tokenFile = join(folder, `tokens-${++runs}.txt`)
     writeFileSync(tokenFile, (load.tokens ?? []).map((token) => `${token}\n`).join(''))
     const options = ['-t1', `-c${load.connections}`, `-d${seconds}s`, '--latency', '--timeout', '10s']
@@ -69,7 +69,7 @@ function createWrk({ folder, cores }: GeneratorOptions): LoadGenerator {
   }
 }
 
-/** @throws Error unless the script has printed its line */
+/** @throws Error unless the output contains the line of the script */
 export function readWrkOutput(output: string): LoadResult {
   const line = /@@(\{.*\})@@/.exec(output)?.[1]
   if (line === undefined) throw new Error(`wrk has printed no result: ${output}`)
@@ -87,16 +87,16 @@ function describe(load: Load, tokenFile: string): Record<string, string> {
     LOAD_ID_MAX: String(load.idMax ?? 1),
     LOAD_PAUSE_MS: String(load.pauseMs ?? 0),
     LOAD_CHAIN: load.chain ?? '',
-    // A double is exact up to 16 digits. The start value is the number of microseconds since 1970, which leaves room to count.
+    // Lua numbers are exact up to 16 digits. Microseconds since 1970 leave room to count.
     LOAD_SEQUENCE: String(Date.now() * 1_000),
   }
 }
 
-/** Sends a load with `autocannon`. It takes a core for itself, so it shows lower rates of writes than `wrk`. */
+/** Sends a load with `autocannon`. It needs its own core, so it shows lower write rates than `wrk`. */
 export function createAutocannon({ folder, cores }: GeneratorOptions): LoadGenerator {
   let runs = 0
   return async (url, load, seconds) => {
-    // Each load has a file of its own, because two loads may run at a time.
+    // Use a separate file for each load, because two loads may run at the same time.
     const loadFile = join(folder, `load-${++runs}.json`)
     writeFileSync(loadFile, JSON.stringify({ url, load, seconds }))
     const program = join(import.meta.dirname, 'load', 'autocannon-run.ts')
@@ -106,8 +106,8 @@ export function createAutocannon({ folder, cores }: GeneratorOptions): LoadGener
 }
 
 /**
- * Sends one request of a load, so that a mistake shows as a message and not as a number.
- * @throws Error with the answer when its status is not 2xx
+ * Sends one request of a load, so that a mistake causes an error message instead of a wrong result.
+ * @throws Error with the answer if its status is not 2xx
  */
 export async function tryLoad(url: string, load: Load): Promise<void> {
   const fill = (text: string) =>
@@ -127,13 +127,13 @@ export async function tryLoad(url: string, load: Load): Promise<void> {
 
 export interface Sample extends LoadResult {
   /**
-   * Processor time of the server for one request, in microseconds; undefined where the system does not say. Times the rate,
-   * it is the used share of a core. Well below 1, another limit than the processor applied.
+   * The server's processor time per request, in microseconds. `undefined` if the system does not report it. Multiplied by the
+   * rate, it is the used share of a core. If that is well below 1, something other than the processor is the limit.
    */
   readonly processorUs: number | undefined
 }
 
-/** Loads one server, and measures its processor time. */
+/** Sends a load to one server and measures its processor time. */
 export async function sample(server: Server, load: Load, generate: LoadGenerator, seconds: number): Promise<Sample> {
   const before = server.processorMs()
   const result = await generate(server.url, load, seconds)
@@ -143,7 +143,7 @@ export async function sample(server: Server, load: Load, generate: LoadGenerator
   return { ...result, processorUs: isKnown ? ((after - before) * 1_000) / requests : undefined }
 }
 
-/** Medians of the samples. Errors are summed, because one error is one too many. */
+/** Returns medians of the samples. Errors are summed, because even one error matters. */
 export function summarize(samples: readonly Sample[]): Sample {
   const times = samples.flatMap(({ processorUs }) => processorUs ?? [])
   return {

@@ -20,10 +20,10 @@ interface Setup {
   readonly database: DatabaseServer
   readonly generate: LoadGenerator
   readonly rounds: Rounds
-  /** Undefined: no process is pinned. */
+  /** `undefined` if no process is pinned. */
   readonly cores: Cores | undefined
   readonly coreCount: number
-  /** The folder in which the services leave CPU profiles; undefined: no profile is made. */
+  /** The folder for the services' CPU profiles. `undefined` if no profiles are made. */
   readonly profileFolder: string | undefined
 }
 
@@ -80,7 +80,7 @@ async function run(
   if (errors > 0) throw new Error(`${errors} requests failed: the figures mean nothing`)
 }
 
-/** A Ctrl-C ends the run before the next load, so that nothing keeps running. */
+/** A Ctrl-C ends the run before the next load, so that the servers are stopped. */
 function stoppable(generate: LoadGenerator): LoadGenerator {
   const stop = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
@@ -100,7 +100,7 @@ function choose(names: readonly string[], checkout: string): readonly Scenario[]
   )
 }
 
-/** Measures one service, and ends every server that it started. */
+/** Measures one service and stops every server that it started. */
 async function measureService({ service, env, prepare }: Scenario, setup: Setup): Promise<ServiceResult> {
   const { cores, coreCount, profileFolder, rounds } = setup
   const databaseUrl = await setup.database.create(`trestle_bench_${service}`)
@@ -115,7 +115,7 @@ async function measureService({ service, env, prepare }: Scenario, setup: Setup)
     runCommand: deployment.runCommand,
     execute: (statement) => execute(databaseUrl, statement),
   })
-  // Without statistics the planner guesses. Autovacuum would gather them a minute later, in the middle of a round.
+  // Without statistics the planner guesses. Autovacuum would gather them later, during a round.
   await execute(databaseUrl, 'VACUUM ANALYZE')
   const endpoints: EndpointResult[] = []
   for (const endpoint of prepared) {
@@ -129,8 +129,8 @@ async function measureService({ service, env, prepare }: Scenario, setup: Setup)
 }
 
 /**
- * The first round only warms up: Node.js needs seconds to compile an endpoint at 2,000 requests a second. Until then a
- * request takes half as long again.
+ * The first round only warms up the server. At 2,000 requests per second, Node.js needs seconds to compile an endpoint, and until
+ * then requests take 50 % longer.
  */
 async function sampleEndpoint(server: Server, endpoint: Endpoint, { generate, rounds }: Setup) {
   await tryLoad(server.url, await endpoint.nextLoad(server.url))
@@ -148,7 +148,7 @@ async function onAllCores(deployment: Deployment, { cores, ...setup }: Setup): P
   await using started = new AsyncDisposableStack()
   const server = await deployment.start(allCores)
   started.defer(server.stop)
-  // The await keeps the server running: it stops at the end of this block.
+  // Use `await` here, because the server stops at the end of this block.
   return await measurePasswords({ ...setup, ...allCores, server })
 }
 

@@ -13,25 +13,25 @@ export interface Rounds {
   readonly seconds: number
 }
 
-/** The rate of password requests, compared with the hash rate of the machine. */
+/** The rate of password requests, and the machine's hash rate for comparison. */
 export interface PasswordResult {
   readonly name: string
   readonly result: Sample
   readonly hashesPerSecond: number
-  /** The share of the bare hash rate, which leaves nothing for requests, the database and the load generator. */
+  /** The share of the bare hash rate, which includes no requests, database or load generator. */
   readonly ofHashes: Distribution
 }
 
 export interface PasswordResults {
   readonly work: readonly PasswordResult[]
-  /** `GET /user` alone and during sign-ins, and the ratio of their p99 in each round. */
+  /** `GET /user` alone and during sign-ins, and the ratio of the p99 values for each round. */
   readonly users: { readonly alone: Sample; readonly meanwhile: Sample; readonly ratio: Distribution }
-  /** `GET /health` during sign-ins. A load balancer treats a slow service as dead. */
+  /** `GET /health` during sign-ins. A load balancer removes a service that answers too slowly. */
   readonly health: Sample
 }
 
 interface PasswordOptions {
-  /** Uses all cores, because password work needs them. */
+  /** A server on all cores, as password work requires. */
   readonly server: Server
   readonly generate: LoadGenerator
   readonly rounds: Rounds
@@ -43,14 +43,14 @@ const CONNECTIONS = 16
 const ACCOUNTS = 8
 const HASH_RATE = join(import.meta.dirname, 'hash-rate.ts')
 
-/** After some hundred sign-ins, a server still runs code that Node.js has not compiled. */
+/** Even after hundreds of sign-ins, Node.js has not compiled all code of a server. */
 const WARM_UP_SAMPLES = 8
-/** How often a round samples password work: the hash rate of a machine drifts, so it is measured before and after each. */
+/** The number of samples per round. The hash rate drifts, so it is measured before and after each sample. */
 const SAMPLES_IN_ROUND = 3
 
 /**
- * Measures sign-ins and sign-ups, with the bare hash rate just before and after them; and `GET /user` alone and during
- * sign-ins, with health checks during the sign-ins.
+ * Measures sign-ins and sign-ups, with the bare hash rate before and after. Also measures `GET /user` alone and during sign-ins,
+ * and health checks during sign-ins.
  */
 export async function measurePasswords(options: PasswordOptions): Promise<PasswordResults> {
   const { server, generate, rounds } = options
@@ -92,7 +92,7 @@ export async function measurePasswords(options: PasswordOptions): Promise<Passwo
   }
 }
 
-/** Sign-ins and sign-ups, as rows of a table of endpoints. */
+/** Prepares sign-ins and sign-ups as rows of a table of endpoints. */
 export async function preparePasswordEndpoints(url: string): Promise<readonly Endpoint[]> {
   const { signIns, signUps } = await createLoads(url)
   return [
@@ -118,7 +118,7 @@ async function createLoads(url: string) {
     body: JSON.stringify({ email: 'signup{sequence}@bench.example', password: PASSWORD }),
     connections: CONNECTIONS,
   }
-  // At a limited rate: 16 clients with a pause of 20 ms, some 750 requests a second.
+  // Limit the rate: 16 clients with a pause of 20 ms send about 750 requests per second.
   const users: Load = {
     method: 'GET',
     path: '/user',
@@ -141,7 +141,7 @@ async function hashRate({ rounds, coreCount, cores }: PasswordOptions): Promise<
   return Number(output)
 }
 
-/** The sign-ins begin a second before the others and end a second after them. */
+/** The sign-ins begin one second before the load and end one second after it. */
 async function sampleDuringSignIns({ server, generate, rounds }: PasswordOptions, signIns: Load, load: Load) {
   const signingIn = generate(server.url, signIns, rounds.seconds + 2)
   await delay(1_000)

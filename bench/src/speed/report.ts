@@ -8,14 +8,14 @@ export interface ServiceResult {
   readonly endpoints: readonly EndpointResult[]
   readonly passwords: PasswordResults | undefined
   readonly startUp: {
-    /** From the start of the process to the first 200 of /health. */
+    /** The time from the start of the process to the first 200 of `/health`. */
     readonly healthMs: number
-    /** From the start of the process to the first 200 of /ready. */
+    /** The time from the start of the process to the first 200 of `/ready`. */
     readonly readyMs: number
-    /** A second after the service was ready; undefined where the system does not say. */
+    /** The memory one second after `/ready`. `undefined` if the system does not report it. */
     readonly idleMib: number | undefined
   }
-  /** Memory after the loads, in MiB; undefined where the system does not say. */
+  /** The memory after the loads, in MiB. `undefined` if the system does not report it. */
   readonly loadedMib: number | undefined
 }
 
@@ -49,7 +49,7 @@ export function countErrors({ endpoints, passwords }: ServiceResult): number {
   return samples.reduce((sum, { errors }) => sum + errors, 0)
 }
 
-/** The figures of a sample, and a ratio with its goal if there is one. */
+/** The numbers of a sample, and a ratio with its goal, if any. */
 export function sampleRow(
   name: string,
   { requestsPerSecond, p50Ms, p99Ms, processorUs }: Sample,
@@ -60,7 +60,7 @@ export function sampleRow(
   return row(`  ${name}`, rate(requestsPerSecond), ...times, ratio, goal)
 }
 
-/** The rate beside that of another endpoint, where a goal is set for it. */
+/** The ratio to another endpoint's rate, if a goal is set for it. */
 function otherRow({ ofOther, result }: EndpointResult, endpoints: readonly EndpointResult[]): readonly string[] {
   const other = endpoints.find(({ name }) => name === ofOther?.name)
   if (!ofOther || !other) return []
@@ -81,7 +81,7 @@ function passwordRows({ work, users: { alone, meanwhile, ratio }, health }: Pass
       ),
     ]),
     sampleRow('GET /user alone', alone),
-    // The ratio is of the p99: the smaller the better.
+    // The ratio of the p99 values. Lower is better.
     sampleRow(
       'GET /user during sign-ins',
       meanwhile,
@@ -92,7 +92,7 @@ function passwordRows({ work, users: { alone, meanwhile, ratio }, health }: Pass
   ]
 }
 
-/** The line of one figure; none if the figure is unknown. */
+/** The line of one number, or no line if it is unknown. */
 export function boundRow(
   name: string,
   value: number | undefined,

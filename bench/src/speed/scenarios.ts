@@ -4,9 +4,9 @@ import type { Load } from './load.ts'
 
 export interface Scenario {
   readonly service: string
-  /** Settings beside those of `npm start`: rate limits off. */
+  /** Settings in addition to those of `npm start`: rate limits are off. */
   readonly env: Readonly<Record<string, string>>
-  /** Makes the data through the service, and returns the loads. */
+  /** Creates the data through the service and returns the loads. */
   prepare(context: ScenarioContext): Promise<readonly Endpoint[]>
 }
 
@@ -14,14 +14,14 @@ export interface ScenarioContext {
   readonly url: string
   /** Runs a command of the service, such as `seed`. */
   runCommand(...args: readonly string[]): Promise<string>
-  /** Runs a statement on the service's database, for rows that would take too long to make by requests. */
+  /** Runs SQL on the service's database, for rows that would take too long to create by requests. */
   execute(statement: string): Promise<readonly unknown[]>
 }
 
 export interface Endpoint {
-  /** Method and path, as shown in the results. */
+  /** The method and path, as the results show them. */
   readonly name: string
-  /** Smallest share of the rate of an endpoint that was measured before. */
+  /** The minimum ratio to the rate of an endpoint that was measured before. */
   readonly ofOther?: { readonly name: string; readonly goal: number }
   nextLoad(url: string): Promise<Load>
 }
@@ -29,7 +29,7 @@ export interface Endpoint {
 const PRODUCTS = 100_000
 const ATTRIBUTES = '{"name":"Blue widget","price":1999,"currency":"DKK"}'
 
-/** Measures products: one by its id, a page from any point of the list, a new one. */
+/** Measures products: reading one by id, reading a page at any depth of the list, creating one. */
 export const inventoryScenario: Scenario = {
   service: 'inventory',
   env: {},
@@ -62,19 +62,19 @@ export const inventoryScenario: Scenario = {
   },
 }
 
-/** The cursor of each page of the whole list, so that a load begins at any depth. */
+/** The cursor of each page of the whole list, so that a load can begin at any depth. */
 async function listCursors(url: string): Promise<readonly string[]> {
   const [, ...pages] = await listPages(url)
   return pages.map((page) => encodeURIComponent(new URL(page, url).searchParams.get('cursor') ?? ''))
 }
 
 const USERS = 64
-/** More sessions than connections, so that a token is always free. */
+/** More sessions than connections, so that a token is always available. */
 const REFRESHING = 48
 
-/** Settings of a measured service: no rate limit, and accounts work without a mail. */
+/** The settings of a measured service: no rate limits, and accounts need no mail. */
 const authEnv = {
-  // Signs with AUTH_JWT_SECRET.
+  // The service then signs with `AUTH_JWT_SECRET`.
   AUTH_JWT_KEYS: '',
   AUTH_MAILER_AUTOCONFIRM: 'true',
   AUTH_RATE_LIMIT_TOKEN_REFRESH: 'off',
@@ -83,7 +83,7 @@ const authEnv = {
   AUTH_SECURITY_FAILED_ATTEMPTS: 'off',
 }
 
-/** Measures sessions: reading the user of an access token, and rotating a refresh token. passwords.ts measures passwords. */
+/** Measures sessions: reading the user of an access token and rotating refresh tokens. `passwords.ts` measures passwords. */
 export const authScenario: Scenario = {
   service: 'auth',
   env: authEnv,
@@ -105,7 +105,7 @@ export const authScenario: Scenario = {
       {
         name: 'POST /token refresh_token',
         nextLoad: async () => {
-          // Open answers at the end of a sample took their tokens with them, so each sample makes new sessions.
+          // Unfinished requests of the last sample have used up their tokens, so each sample signs in again.
           const fresh = await each(emails.slice(0, REFRESHING), (email) => signIn(url, email))
           return {
             method: 'POST',
@@ -121,7 +121,7 @@ export const authScenario: Scenario = {
   },
 }
 
-/** Signs up a few users at a time, because the queue of password work is bounded. */
+/** Signs up a few users at a time, because the queue of password work is limited. */
 async function each<T, Result>(items: readonly T[], work: (item: T) => Promise<Result>): Promise<readonly Result[]> {
   const results: Result[] = []
   for (let first = 0; first < items.length; first += 4) {
@@ -131,7 +131,7 @@ async function each<T, Result>(items: readonly T[], work: (item: T) => Promise<R
 }
 
 const MERCHANTS = 1_000
-/** Transactions of each merchant, and further ones of the busiest merchant. */
+/** The number of transactions per merchant, and of additional ones for the busiest merchant. */
 const TRANSACTIONS_EACH = 100
 const TRANSACTIONS_OF_ONE = 50_000
 const PAGE_ROWS = 20
@@ -139,7 +139,7 @@ const PAGE_ROWS = 20
 const CreatedMerchant = z.object({ merchant: z.object({ id: z.string() }) })
 const Ids = z.array(z.object({ id: z.string() })).transform((rows) => rows.map(({ id }) => id))
 
-/** Measures the usual work of merchants: take money, read a transaction, read pages. */
+/** Measures usual work of merchants: captures, reading a transaction, reading pages. */
 export const paymentsScenario: Scenario = {
   service: 'payments',
   env: { PAYMENTS_RATE_KEY: '0', PAYMENTS_RATE_APPS: '0', PAYMENTS_RATE_FAILURES: '0' },
@@ -170,7 +170,7 @@ function endpoints({
 }: {
   readonly headers: Readonly<Record<string, string>>
   readonly merchants: readonly string[]
-  /** The transactions of all merchants, ordered so that one after the other is below another merchant. */
+  /** The transactions of all merchants, ordered so that neighbours belong to different merchants. */
   readonly transactions: readonly string[]
   readonly busiest: string
   readonly ofBusiest: readonly string[]
@@ -197,7 +197,7 @@ function endpoints({
   ]
 }
 
-/** Each sample begins at another transaction, so that captures spread evenly. */
+/** Each sample begins at another transaction, so that captures are spread evenly. */
 function startElsewhere(tokens: readonly string[]): readonly string[] {
   const at = Math.floor(Math.random() * tokens.length)
   return [...tokens.slice(at), ...tokens.slice(0, at)]

@@ -10,9 +10,9 @@ import { openWorkplace, POSTGRES_BIN, requirePrograms, type Workplace } from '..
 import { createGenerator, type Load, tryLoad } from './load.ts'
 import { authScenario, inventoryScenario, paymentsScenario, type ScenarioContext } from './scenarios.ts'
 
-// Measures what one PostgreSQL carries of the write that each service makes most: `node bench/src/speed/server-figures.ts`. Prints how
-// many are answered in a second, and the processor time of each in the service and in PostgreSQL, which waits for the disk at
-// each commit. All share the cores of this machine, so divide a core by the processor time to know what a server alone carries.
+// Measures the most frequent write of each service with one PostgreSQL: `node bench/src/speed/server-figures.ts`. Prints the
+// rate, and the processor time per write in the service and in PostgreSQL, which waits for the disk at each commit. All programs
+// share the machine's cores. So divide a core by the processor time to estimate what a dedicated server can do.
 
 const PRODUCTS = 1_000
 const STOCK = 1_000_000
@@ -24,7 +24,7 @@ interface Subject {
   readonly title: string
   readonly service: string
   readonly env: Readonly<Record<string, string>>
-  /** Makes the data. @returns the load of a sample */
+  /** Creates the data. @returns a function that creates the load of a sample */
   readonly prepare: (context: ScenarioContext) => Promise<() => Promise<Load>>
 }
 

@@ -3,14 +3,14 @@ import { insertUsers, request, signAdminToken } from '../fixtures.ts'
 import { readCount, say, time, timesOf } from '../program.ts'
 import { distributionOf } from '../statistics.ts'
 
-// Measures how long an admin waits for a list of users: `node bench/src/speed/user-search.ts [number of users]`, a million by
-// default.
+// Measures how long an admin waits for a list of users: `node bench/src/speed/user-search.ts [number of users]`. The default is
+// one million.
 
 const GOAL_MS = 100
 const ROUNDS = 11
 const DEPTH = 50
 
-/** The measured requests, with reasons. All but the first two would read every user without an index. */
+/** The measured requests, with reasons. Without an index, all but the first two would read every user. */
 const searches: readonly (readonly [filter: string, what: string])[] = [
   ['', 'no filter, newest first'],
   ['example', 'a part of a third of all emails'],

@@ -1,4 +1,4 @@
-// Sends the load of a file and prints its result: node autocannon-run.ts FILE. It is a process of its own, so that it can be
+// Sends the load of a file and prints its result: `node autocannon-run.ts FILE`. It is a separate process, so that it can be
 // pinned to a core.
 import { readFileSync } from 'node:fs'
 import autocannon from 'autocannon'
@@ -15,7 +15,7 @@ const isFixed = !/\{(token|id|sequence)\}/.test(JSON.stringify(load))
 const tokens = [...(load.tokens ?? [])]
 let sequence = Date.now() * 1_000
 
-/** Takes the tokens in order. A chained token is replaced by its successor. */
+/** Returns the tokens in turn. In a chained load, the next token of the answer replaces each token. */
 function nextToken(): string {
   const token = tokens.shift() ?? ''
   if (load.chain === undefined && token !== '') tokens.push(token)
@@ -43,14 +43,14 @@ function takeToken(body: string): void {
   if (token !== undefined) tokens.push(token)
 }
 
-/** The first eighth of the time does not count: the connections are opening, and this program is not yet compiled. */
+/** The first eighth of the time does not count, because connections open and this program is not compiled yet. */
 const settlingMs = (seconds * 1_000) / 8
 const latenciesMs: number[] = []
 const options: autocannon.Options = {
   url,
   connections: load.connections,
   duration: seconds,
-  // autocannon supports no pause between requests of a connection, but a rate for all connections together.
+  // autocannon has no pause between the requests of a connection, only a rate for all connections together.
   ...(load.pauseMs !== undefined && { overallRate: Math.round((load.connections * 1_000) / load.pauseMs) }),
   requests: [
     {
@@ -66,7 +66,7 @@ const options: autocannon.Options = {
 const startMs = performance.now()
 const result = await new Promise<autocannon.Result>((resolve, reject) => {
   const run = autocannon(options, (error, ended) => (error ? reject(error) : resolve(ended)))
-  // autocannon's own percentiles are whole milliseconds, so they are computed here.
+  // Compute percentiles here, because those of autocannon are whole milliseconds.
   run.on('response', (_client, _status, _bytes, latencyMs) => {
     if (performance.now() - startMs >= settlingMs) latenciesMs.push(latencyMs)
   })
