@@ -1,7 +1,7 @@
 import { type FunctionFiles, functionsIn } from './functions.ts'
 import { inFile, type MigrationSources } from './migration.ts'
 
-/** The migrations of the auth service, in the order in which they run. */
+/** The migrations of the auth service, in execution order. */
 export const authMigrations: MigrationSources = {
   '0001-create-uuid-v7': inFile(() => import('./auth/0001-create-uuid-v7.ts')),
   '0002-create-users': inFile(() => import('./auth/0002-create-users.ts')),

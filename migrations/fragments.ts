@@ -1,17 +1,17 @@
-/** `{{include:actor.sql}}`, or `{{include:membership.sql merchant_id => m.id, identity_id => c.id}}`. */
+/** Matches `{{include:actor.sql}}`, or `{{include:membership.sql merchant_id => m.id, identity_id => c.id}}`. */
 export const INCLUDE = /\{\{include:([a-z0-9_]+\.sql)((?:[^{}]|\{\{:[a-z_]+\}\})*)\}\}/g
 /** A parameter of a fragment: `{{:merchant_id}}`. */
 const PARAMETER = /\{\{:([a-z_]+)\}\}/g
-/** The comment of a fragment about itself, at its beginning. */
+/** The comment about the fragment itself, at its beginning. */
 const HEADER = /^(?:--.*\n)+/
 
-/** Returns the text of a fragment by the name of its file. @throws Error for a fragment that is not there */
+/** Returns the text of a fragment by file name. @throws Error for a missing fragment */
 export type ReadFragment = (name: string) => string
 
 /**
- * Puts fragments in the places of `{{include:name.sql}}`, without their first comment, and each line as far
- * to the right as the line that includes it. A fragment may include others, and hand its own parameters on.
- * @throws Error for an include that gives other parameters than the fragment has, and what `read` throws
+ * Replaces `{{include:name.sql}}` with the fragment, without its first comment. Indents each line like the including line. A
+ * fragment may include others, and pass its own parameters to them.
+ * @throws Error if an include has other parameters than the fragment, and the errors of `read`
  */
 export function includeFragments(text: string, read: ReadFragment): string {
   return text.replaceAll(INCLUDE, (_, name: string, given: string, index: number) => {
@@ -22,8 +22,8 @@ export function includeFragments(text: string, read: ReadFragment): string {
 }
 
 /**
- * A fragment for a query, with the fragments that it includes. Its parameters stay as they are written, `{{:key_mac}}`.
- * @throws what `includeFragments` throws
+ * A fragment for a query, with included fragments. Its parameters stay in the text: `{{:key_mac}}`.
+ * @throws the errors of `includeFragments`
  */
 export function fragmentText(name: string, read: ReadFragment): string {
   return includeFragments(bodyOf(read(name)), read)
@@ -33,7 +33,7 @@ function bodyOf(fragment: string): string {
   return fragment.replace(HEADER, '').trimEnd()
 }
 
-/** Reads ` merchant_id => m.id, identity_id => c.id`. */
+/** Parses ` merchant_id => m.id, identity_id => c.id`. */
 function valuesIn(given: string): ReadonlyMap<string, string> {
   const parts = given.trim() === '' ? [] : given.split(/,(?=\s*[a-z_]+ => )/)
   return new Map(

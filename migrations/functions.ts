@@ -5,31 +5,31 @@ import { fragmentText, includeFragments, type ReadFragment } from './fragments.t
 import { localName, type Names } from './migration.ts'
 
 export interface FunctionFile {
-  /** The name of the file and of the function, without the prefix of DB_NAMESPACE: `refresh_session`. */
+  /** The name of the file and the function, without the prefix of DB_NAMESPACE: `refresh_session`. */
   readonly name: string
-  /** `CREATE OR REPLACE FUNCTION {{refresh_session}}…`, with the fragments that it includes. */
+  /** `CREATE OR REPLACE FUNCTION {{refresh_session}}…`, with included fragments. */
   readonly text: string
-  /** SHA-256 of the text. It does not depend on the schema or the prefix. */
+  /** SHA-256 of the text, independent of schema and prefix. */
   readonly hash: string
 }
 
 /**
- * The server on which a function runs when the database is distributed over several servers.
- * - The name of an argument, `p_merchant_id`: the node of that merchant, whichever node is asked.
- * - `everywhere`: the node that is asked.
- * - `coordinator`: only there.
+ * The server on which a function runs if the database is distributed over several servers.
+ * - The name of an argument, `p_merchant_id`: the node of that merchant, whichever node is called.
+ * - `everywhere`: the called node.
+ * - `coordinator`: only the coordinator.
  */
 export type FunctionPlace = `p_${string}` | 'everywhere' | 'coordinator'
 
-/** Reads the functions of a service, in the order of their names. */
+/** Reads the functions of a service, in the order of names. */
 export type FunctionFiles = () => Promise<readonly FunctionFile[]>
 
 /**
- * The functions of a folder: one `.sql` file each, and what several of them share in its folder `fragments`.
- * @throws Error if a file includes a fragment that is not there
+ * The functions of a folder: one `.sql` file each. Its folder `fragments` contains common parts.
+ * @throws Error if a file includes a missing fragment
  */
 export function functionsIn(folder: URL): FunctionFiles {
-  // A process reads them once: every probe of its readiness asks for their names.
+  // Read once per process, because every readiness probe needs their names.
   let files: ReturnType<FunctionFiles> | undefined
   return () => {
     files ??= readFunctions(folder)
@@ -48,14 +48,14 @@ async function readFunction(folder: URL, file: string): Promise<FunctionFile> {
 }
 
 /**
- * Reads a fragment for a query of a service, with the fragments that it includes. Its parameters stay as they are written,
- * `{{:key_mac}}`, and its names too, `{{app_keys}}`.
+ * Reads a fragment for a query of a service, with included fragments. Its parameters, `{{:key_mac}}`, and its names,
+ * `{{app_keys}}`, stay in the text.
  */
 export type Fragments = (name: string) => string
 
 /**
- * The fragments of a folder of functions, for queries that state the same rule as a function.
- * @throws Error for a fragment that is not there
+ * The fragments of a folder of functions, for queries with the same rule as a function.
+ * @throws Error for a missing fragment
  */
 export function fragmentsIn(folder: URL): Fragments {
   return (name) => fragmentText(name, readFrom(folder))
@@ -74,9 +74,9 @@ function readFrom(folder: URL): ReadFragment {
 const PLACE = /^-- distribute: (p_[a-z0-9_]+|everywhere|coordinator)\n/
 
 /**
- * The server on which a function runs when the database is distributed, as the first line of its file says:
- * `-- distribute: p_merchant_id`.
- * @throws Error if the file begins with no such line
+ * The server on which a function runs if the database is distributed, from the first line of its file: `-- distribute:
+ * p_merchant_id`.
+ * @throws Error if the file does not begin with such a line
  */
 export function placeOf({ name, text }: Pick<FunctionFile, 'name' | 'text'>): FunctionPlace {
   const place = PLACE.exec(text)?.[1]

@@ -1,7 +1,7 @@
 import { type FunctionFiles, functionsIn } from './functions.ts'
 import { inFile, type MigrationSources } from './migration.ts'
 
-/** The migrations of the inventory service, in the order in which they run. */
+/** The migrations of the inventory service, in execution order. */
 export const inventoryMigrations: MigrationSources = {
   '0001-create-products': inFile(() => import('./inventory/0001-create-products.ts')),
   '0002-create-imports': inFile(() => import('./inventory/0002-create-imports.ts')),

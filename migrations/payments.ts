@@ -1,7 +1,7 @@
 import { type Fragments, type FunctionFiles, fragmentsIn, functionsIn } from './functions.ts'
 import { inFile, type MigrationSources } from './migration.ts'
 
-/** The migrations of the payments service, in the order in which they run. */
+/** The migrations of payments, in the order in which they run. */
 export const paymentsMigrations: MigrationSources = {
   '0001-create-ids': inFile(() => import('./payments/0001-create-ids.ts')),
   '0002-create-apps': inFile(() => import('./payments/0002-create-apps.ts')),
@@ -43,5 +43,5 @@ export const paymentsMigrations: MigrationSources = {
 
 export const paymentsFunctions: FunctionFiles = functionsIn(new URL('./payments/functions/', import.meta.url))
 
-/** The fragments of these functions, for queries of the service. */
+/** The SQL fragments of these functions, for queries of the service. */
 export const paymentsFragments: Fragments = fragmentsIn(new URL('./payments/functions/', import.meta.url))

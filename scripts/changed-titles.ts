@@ -1,5 +1,5 @@
-// Follows every test title through the history of git: `node scripts/changed-titles.ts <commit> [--all]` prints the tests that
-// were removed or renamed since that commit, and how many were added; `--all` prints the added tests too.
+// Follows test titles through the git history: `node scripts/changed-titles.ts <commit> [--all]` prints the tests that were
+// removed or renamed since the commit, and the number of added tests. `--all` also prints the added tests.
 import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -7,13 +7,13 @@ import { titledCallsOf } from './asvs/test-tags.ts'
 
 export interface TitledTest {
   readonly path: string
-  /** The title, after the titles of the `describe`s around it: `POST /token > 400: refuses …`. */
+  /** The title, preceded by the titles of the enclosing `describe` calls: `POST /token > 400: refuses …`. */
   readonly title: string
   /** The source of the test without its title. */
   readonly body: string
 }
 
-/** A test before and after. One side is missing for a test that was added or removed. */
+/** A test before and after a change. One side is `undefined` for an added or removed test. */
 export interface Step {
   readonly before: TitledTest | undefined
   readonly after: TitledTest | undefined
@@ -28,18 +28,16 @@ export interface TitleHistory {
   readonly removed: readonly Removal[]
   readonly renamed: readonly (readonly [before: TitledTest, after: TitledTest])[]
   readonly added: readonly TitledTest[]
-  /** Tests with the same title, in the same file or another. */
+  /** The number of tests with the same title, in any file. */
   readonly kept: number
 }
 
-/** Tests with a smaller share of common words are different tests. */
+/** Tests with a smaller share of common words are treated as different tests. */
 const SIMILARITY_MIN = 0.6
 const TEST_FILE = /\.test\.ts$/
 const BUFFER_BYTES = 2 ** 30
 
-/**
- * The tests of a file. A title that is not a text, such as a variable, is shown as its source. A repeated title gets a number.
- */
+/** Returns the tests of a file. A title that is not a string literal is shown as its source. A repeated title gets a number. */
 export function testsOf(path: string, text: string): readonly TitledTest[] {
   const found = titledCallsOf({ path, text })
   const groups = found.filter(({ isGroup }) => isGroup)
@@ -59,7 +57,7 @@ export function testsOf(path: string, text: string): readonly TitledTest[] {
     })
 }
 
-/** Pairs the tests of two versions: by title and file, by title alone, then by the words of their bodies. */
+/** Pairs the tests of two versions: by title and file, then by title, then by the words of their bodies. */
 export function pairTests(before: readonly TitledTest[], after: readonly TitledTest[]): readonly Step[] {
   const pairs = new Map<TitledTest, TitledTest>()
   const taken = new Set<TitledTest>()
@@ -84,7 +82,7 @@ export function pairTests(before: readonly TitledTest[], after: readonly TitledT
   ]
 }
 
-/** The share of words that two tests have in common, from 0 to 1. Their titles count half. */
+/** The share of common words of two tests, from 0 to 1. The titles count half. */
 function similarityOf(one: TitledTest, other: TitledTest): number {
   const bodies = shareOfWords(one.body, other.body)
   return Math.max(bodies, (bodies + shareOfWords(one.title, other.title)) / 2)
@@ -128,11 +126,11 @@ export function followTitles(root: string, from: string): TitleHistory {
 
 interface Followed {
   readonly now: TitledTest
-  /** Undefined for a test that was added. */
+  /** `undefined` for an added test. */
   readonly origin: TitledTest | undefined
 }
 
-/** A test that one commit removes and a later commit adds again was moved. */
+/** Treats a test that one commit removes and a later commit adds again as moved. */
 function summarise(followed: readonly Followed[], removals: readonly Removal[]): TitleHistory {
   const fresh = followed.filter(({ origin }) => origin === undefined).map(({ now }) => now)
   const steps = pairTests(
@@ -158,7 +156,7 @@ function linesOf(text: string): readonly string[] {
   return text === '' ? [] : text.split('\n')
 }
 
-/** The tests of a commit, in the test files among the paths. */
+/** The tests in those paths that are test files, at a commit. */
 function testsIn(root: string, commit: string, paths: readonly string[]): readonly TitledTest[] {
   const files = paths.filter((path) => TEST_FILE.test(path))
   if (files.length === 0) return []
@@ -167,7 +165,7 @@ function testsIn(root: string, commit: string, paths: readonly string[]): readon
   return files.flatMap((path) => {
     const head = rest.subarray(0, rest.indexOf('\n') + 1)
     const size = Number(/ blob (\d+)\n$/.exec(head.toString())?.[1] ?? Number.NaN)
-    // A file that the commit lacks has a line that ends in "missing", and nothing else.
+    // For a file that the commit lacks, git prints only one line that ends in "missing".
     const text = Number.isNaN(size) ? '' : rest.subarray(head.length, head.length + size).toString()
     rest = rest.subarray(head.length + (Number.isNaN(size) ? 0 : size + 1))
     return testsOf(path, text)

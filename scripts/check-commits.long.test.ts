@@ -71,7 +71,7 @@ it('knows a scope for each service and package', () => {
   for (const folder of folders) expect(problemsOfMessage(`feat(${folder}): sell apples${body}`)).toEqual([])
 })
 
-/** A repository with a commit for each message. */
+/** Creates a repository with one commit per message. */
 function repositoryOf(...messages: readonly string[]) {
   const root = mkdtempSync(join(tmpdir(), 'commits-'))
   onTestFinished(() => rmSync(root, { recursive: true }))
@@ -81,7 +81,7 @@ function repositoryOf(...messages: readonly string[]) {
       stdio: 'ignore',
     })
   git('init', '--quiet', '--initial-branch=main')
-  // One process makes all commits.
+  // One `git fast-import` creates all commits.
   const commits = messages.map(
     (message, second) =>
       `commit refs/heads/main\ncommitter a <a@example.com> ${second} +0000\ndata ${Buffer.byteLength(message)}\n${message}\n`,
@@ -154,7 +154,7 @@ it('reads every commit of a younger repository', () => {
   })
 })
 
-/** A clone that has the newest commit alone. */
+/** Creates a clone that contains only the newest commit. */
 function shallowCloneOf(root: string): string {
   const clone = mkdtempSync(join(tmpdir(), 'commits-'))
   onTestFinished(() => rmSync(clone, { recursive: true }))

@@ -1,7 +1,6 @@
-// Fails for a commit that breaks the rules of CONTRIBUTING: `node scripts/check-commits.ts [base]` reads the commits that
-// HEAD has and the base has not. The base is the one that COMMITS_SINCE names, or else origin/main, or else main. When HEAD
-// adds nothing, as in a new clone, it reads the newest commits. In CI, a clone without a base fails, because the commits
-// of the change are unknown there.
+// Fails if a commit breaks the rules of CONTRIBUTING. `node scripts/check-commits.ts [base]` checks the commits of HEAD that are
+// not in the base. The default base is COMMITS_SINCE, otherwise origin/main, otherwise main. If HEAD adds no commits, as in a new
+// clone, it checks the newest commits. In CI, a clone without a base fails, because the commits of the change are unknown.
 import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
 
@@ -24,19 +23,19 @@ const PARTS = [
 ]
 const SUBJECT = new RegExp(`^(?:${TYPES.join('|')})\\((?:${[...PRODUCTS, ...PARTS].join('|')})\\): [a-z]`)
 const SUBJECT_LENGTH_MAX = 72
-/** Eight words or more, and a full stop: `No statement changes.` gives no reason. */
+/** A sentence of at least eight words with a full stop. A shorter one such as `No statement changes.` gives no reason. */
 const SENTENCE = /(?:[^\s.]\S*(?<!\.)\s+){7}\S+\.(?:\s|$)/
 const UNFINISHED = /\b(?:work in progress|wip)\b/i
-/** `Co-authored-by: …` and the like. */
+/** A trailer such as `Co-authored-by: …`. */
 const TRAILER = /^[A-Z][a-z]+(-[a-z]+)+: .*$/gm
-/** The base of a branch, when nothing else is named. */
+/** The default bases of a branch. */
 const BASES = ['origin/main', 'main']
-/** How many commits are read when HEAD adds none to its base. */
+/** The number of commits to check if HEAD adds none to its base. */
 const NEWEST_COUNT = 20
 
 /**
- * Checks the commits since `base`, or the newest ones when it is undefined. Merges have no rules. A subject that an earlier
- * commit of the whole history has is a problem. @throws Error when the base is not in this clone
+ * Checks the commits since `base`, or the newest commits if it is `undefined`. Skips merges. Also reports a subject that any
+ * earlier commit already has. @throws Error if the clone does not contain the base
  */
 export function checkCommits(root: string, base: string | undefined): CheckedCommits {
   const list = (...args: readonly string[]): string => git(root, 'log', '--no-merges', ...args)
@@ -55,7 +54,7 @@ export function checkCommits(root: string, base: string | undefined): CheckedCom
   return { count: commits.length, problems }
 }
 
-/** The broken rules in the message of a commit: its subject, an empty line, and a body. Empty when nothing does. */
+/** Returns the broken rules of a commit message, which has a subject, an empty line and a body. */
 export function problemsOfMessage(message: string): readonly string[] {
   const [subject = '', gap = '', ...body] = message.trim().split('\n')
   const rules: readonly (readonly [isBroken: boolean, problem: string])[] = [
@@ -72,14 +71,13 @@ export function problemsOfMessage(message: string): readonly string[] {
   return rules.flatMap(([isBroken, problem]) => (isBroken ? [problem] : []))
 }
 
-/** The problems of some commits of a checkout. */
 export interface CheckedCommits {
   readonly count: number
-  /** Oldest first, each after its commit. */
+  /** The problems, oldest commit first, each prefixed with its commit. */
   readonly problems: readonly string[]
 }
 
-/** The output of a command of git. @throws Error when it fails */
+/** Returns the output of a git command. @throws Error if it fails */
 function git(root: string, ...args: readonly string[]): string {
   return execFileSync('git', args, { cwd: root, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] })
 }
@@ -94,9 +92,9 @@ function hasCommit(root: string, name: string): boolean {
 }
 
 /**
- * Checks the commits since the first base that is in the clone, or the newest ones, and reports the result.
- * @param demand `named`: the base that the caller demands; undefined for the usual ones. `isCi`: whether a clone without a base
- * fails
+ * Checks the commits since the first base in the clone, or the newest commits, and reports the result.
+ * @param demand `named`: the base that the caller demands, or `undefined` for the default bases. `isCi`: whether a clone without
+ * a base fails
  */
 export function judgeCommits(
   root: string,
@@ -116,7 +114,7 @@ export function judgeCommits(
 
 if (import.meta.main) {
   const { CI, COMMITS_SINCE } = process.env
-  // CI gives an empty variable when an event has no earlier commit.
+  // CI sets an empty variable if an event has no earlier commit.
   const named = process.argv[2] ?? (COMMITS_SINCE || undefined)
   const { passed, lines } = judgeCommits(join(import.meta.dirname, '..'), { named, isCi: Boolean(CI) })
   for (const line of lines) console.log(line)

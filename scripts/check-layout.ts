@@ -1,4 +1,4 @@
-// Fails on a broken rule of layout: `node scripts/check-layout.ts`. The rules are in scripts/layout.
+// Fails if a layout rule in `scripts/layout` is broken: `node scripts/check-layout.ts`.
 import { join } from 'node:path'
 import { arrows, moduleOrder, portableCore } from './layout/arrows.ts'
 import { catalogueTexts } from './layout/catalogue-texts.ts'
@@ -55,7 +55,7 @@ export const rules: readonly Rule[] = [
   stateDiagrams,
 ]
 
-/** Every broken rule in the tree under `root`. @throws Error when a source cannot be parsed */
+/** Returns all broken rules in the tree under `root`. @throws Error if a source cannot be parsed */
 export async function checkLayout(root: string): Promise<readonly Problem[]> {
   const tree = readSourceTree(root)
   const found = await Promise.all(rules.map((rule) => rule(tree)))

@@ -1,5 +1,5 @@
-// Runs every check and every test: `node scripts/check.ts`. Fails also when the tests cover too little. With `--static`, runs no
-// test. Exit status 0 only when all passed.
+// Runs all checks and tests: `node scripts/check.ts`. Also fails if test coverage is too low. With `--static`, skips the tests.
+// Exits with 0 only if everything passed.
 
 import { spawn } from 'node:child_process'
 import { existsSync, globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
@@ -11,14 +11,14 @@ import { z } from 'zod'
 const root = join(import.meta.dirname, '..')
 const tool = (name: string): string => join(root, 'node_modules', '.bin', name)
 const compileCache = join(root, 'node_modules/.cache/node')
-/** The file in which the compiler remembers a project, so that the next run reads only changed files. */
+/** The compiler's incremental build file, so that the next run reads only changed files. */
 const buildInfoOf = (project: string): string =>
   join(root, 'node_modules/.cache/tsc', `${project.replaceAll('/', '-') || 'root'}.tsbuildinfo`)
 
 function staticSteps(): readonly Step[] {
   const projects = globSync('{.,examples/*,packages/*,services/*}/tsconfig.json', { cwd: root })
   return [
-    // The cache is in node_modules/.cache, so that the next run parses only changed files.
+    // The cache is in `node_modules/.cache`, so that the next run parses only changed files.
     { name: 'unused files, exports, dependencies', command: tool('knip'), args: ['--no-progress', '--cache'] },
     { name: 'format and lint', command: tool('biome'), args: ['check', '--error-on-warnings', '.'] },
     { name: 'layout', command: process.execPath, args: ['scripts/check-layout.ts'] },
@@ -33,13 +33,13 @@ function staticSteps(): readonly Step[] {
       .map((folder) => ({
         name: `types of ${folder || 'everything else'}`,
         command: tool('tsc'),
-        // As many compilers run at once as there are cores. Several threads in one compiler would check the same types again.
+        // One compiler per core runs at a time. Several threads in one compiler would check the same types again.
         args: ['-p', folder || '.', '--singleThreaded', '--incremental', '--tsBuildInfoFile', buildInfoOf(folder)],
       })),
   ]
 }
 
-/** Runs the steps, as many at a time as there are cores, and prints a line for each as it ends. */
+/** Runs the steps, one per core at a time, and prints a line when each ends. */
 async function runAll(steps: readonly Step[]): Promise<readonly StepResult[]> {
   const waiting = [...steps]
   const results: StepResult[] = []
@@ -54,7 +54,7 @@ async function runAll(steps: readonly Step[]): Promise<readonly StepResult[]> {
   return results
 }
 
-/** Runs the tests with their usual output, and reads the counts from the JSON report. */
+/** Runs the tests with their usual output and reads the counts from the JSON report. */
 async function runTests(): Promise<{ readonly result: StepResult; readonly summary: string }> {
   const folder = mkdtempSync(join(tmpdir(), 'trestle-check-'))
   try {
@@ -78,22 +78,22 @@ interface Step {
 
 interface StepResult {
   readonly name: string
-  /** Whether the program ended by itself with status 0. */
+  /** Whether the program exited with status 0 and without a signal. */
   readonly passed: boolean
   readonly seconds: number
-  /** Standard output and error in the order of their arrival; empty when the program wrote to the output of this process. */
+  /** Stdout and stderr in the order of arrival. Empty if the program wrote to this process's output. */
   readonly output: string
 }
 
 /**
- * Runs a program to its end. A program whose output is collected gets a lower priority, because the tests beside it have time
- * limits. Never throws: a program that cannot be started counts as failed, with the reason as output.
+ * Runs a program to its end. If its output is collected, it gets a lower priority, because tests with time limits run at the same
+ * time. Never throws: if the program cannot be started, it counts as failed, with the reason as output.
  */
 export function runStep(step: Step, cwd: string, output: 'collect' | 'inherit' = 'collect'): Promise<StepResult> {
   const { name, command, args } = step
   const startMs = performance.now()
   const out = output === 'inherit' ? 'inherit' : 'pipe'
-  // A check starts sooner when it finds its modules compiled. The tests, whose output is shown, run without this cache.
+  // The compile cache makes checks start sooner. The tests, whose output is shown, run without it.
   const env = output === 'inherit' ? process.env : { ...process.env, NODE_COMPILE_CACHE: compileCache }
   return new Promise((resolve) => {
     const child = spawn(command, args, { cwd, env, stdio: ['ignore', out, out] })
@@ -118,8 +118,8 @@ export function runStep(step: Step, cwd: string, output: 'collect' | 'inherit' =
 const Report = z.object({ numPassedTests: z.int(), numFailedTests: z.int() })
 
 /**
- * Reads vitest's JSON report. A failed run counts at least one failure, even if no test failed: a file that could not be
- * loaded, coverage below its gate, or no report.
+ * Reads vitest's JSON report. A failed run counts at least one failure, even without a failed test: a file that could not be
+ * loaded, coverage below its threshold, or no report.
  */
 export function countTests(
   report: string,
@@ -132,7 +132,7 @@ export function countTests(
 
 if (import.meta.main) {
   const { values } = parseArgs({ options: { static: { type: 'boolean', default: false } } })
-  // The tests often wait for locks, retries and processes, so the other checks run beside them.
+  // The tests often wait for locks, retries and processes, so run the other checks at the same time.
   const [tests, results] = await Promise.all([values.static ? undefined : runTests(), runAll(staticSteps())])
   const failed = [...results, ...(tests ? [tests.result] : [])].filter(({ passed }) => !passed)
   for (const { name, output } of failed) if (output !== '') console.log(`\n--- ${name}\n${output.trimEnd()}`)

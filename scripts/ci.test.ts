@@ -13,7 +13,6 @@ const Workflow = z.object({
 
 const workflowOf = (name: string) => Workflow.parse(parse(read(`.github/workflows/${name}.yml`)))
 
-/** The commands of each job. */
 function jobsOf(workflow: string): ReadonlyMap<string, readonly string[]> {
   const { jobs } = workflowOf(workflow)
   return new Map(Object.entries(jobs).map(([name, { steps }]) => [name, steps.flatMap(({ run }) => run?.trim() ?? [])]))
@@ -66,7 +65,7 @@ it.each(['citus', 'images', 'nightly'])('each job of %s runs one command that a 
     expect(text).toContain(`\`${job}\``)
     const [command = '', ...others] = commands.filter((each) => !setUp.includes(each))
     expect(others).toEqual([])
-    // The table names a service where a workflow has each, and pnpm where a workflow has npx.
+    // The table in the document has a service instead of the matrix variable, and `pnpm` instead of `npx pnpm@…`.
     const named = command.replace(/npx pnpm@[\d.]+/, 'pnpm').replaceAll(/\$\{\{ matrix\.service \}\}/g, 'auth')
     expect(text).toContain(`\`${named}\``)
   }

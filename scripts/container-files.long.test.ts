@@ -20,7 +20,7 @@ import { examplesIn } from './test/document-examples.ts'
 
 removeFoldersAtEnd()
 
-/** Each has an image. */
+/** The services that have an image. */
 const SERVICES = ['auth', 'payments', 'inventory', 'console'] as const
 
 const root = join(import.meta.dirname, '..')
@@ -74,7 +74,7 @@ describe('docker-compose.yml', () => {
   const readCompose = (yaml: string): unknown => parse(yaml, { merge: true })
 
   const ajv = new Ajv2019({ strict: false, validateSchema: false, validateFormats: false })
-  // The schema names its parts by the keyword of an older draft, which the compiler refuses.
+  // The schema uses `id`, a keyword of an older draft, which the compiler refuses.
   ajv.removeKeyword('id').addKeyword('id')
   const isCompose = ajv.compile(composeSchema)
 
@@ -106,7 +106,7 @@ describe('docker-compose.yml', () => {
   it('leaves the internal functions of Citus to the owner, as the runbook and `distribute --check` say', () => {
     const statement = closeInternals('trestle')
     expect(read('docs/runbooks/scaling-out.md')).toContain(`${statement};`)
-    // In one line, and with each $ twice.
+    // The file has the statement on one line with each `$` doubled.
     expect(text.replaceAll('$$', '$').replaceAll(/\s+/g, ' ')).toContain(statement.replaceAll(/\s+/g, ' '))
   })
 
@@ -140,7 +140,7 @@ describe('docker-compose.yml', () => {
     })
   })
 
-  /** The environment of a service where no more is set than what is given. */
+  /** The environment of a service if only the given variables are set. */
   function settingsOf(name: string, given: Readonly<Record<string, string>> = {}): NodeJS.ProcessEnv {
     const { environment = {} } = services[name] ?? {}
     const values = Object.entries(environment).map(([key, value]) => [
@@ -176,7 +176,7 @@ describe('docker-compose.yml', () => {
   })
 })
 
-/** The digests of operator keys, as the setting of a service. @param keys `role:key,…` */
+/** Returns digests of operator keys as a setting. @param keys `role:key,…` */
 function digestsOf(keys: string): string {
   const pairs = keys.split(',').map((entry) => entry.split(':'))
   return pairs
@@ -203,7 +203,7 @@ it('the dev container has the Node.js of the lock file, installs by a script tha
 })
 
 it.runIf(canTestWith('haproxy'))('haproxy accepts its configuration', () => {
-  // Only the containers know the names of the servers.
+  // The host names of the servers exist only in the containers.
   const text = read('deploy/docker/haproxy/haproxy.cfg').replaceAll(/^( *server \w+) [\w-]+:/gm, '$1 127.0.0.1:')
   const file = join(createFolder(), 'haproxy.cfg')
   writeFileSync(file, text)

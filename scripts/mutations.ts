@@ -1,7 +1,7 @@
-// Breaks the rules of mutations.yaml, one at a time, and runs the test that must notice: `node scripts/mutations.ts`.
-// Each test runs unbroken first and must pass. With the rule broken, a test of the file must fail: a file that cannot be imported
-// or set up, as without a database, proves nothing about the rule. Exit status 1 when a rule is not caught. Each file is restored.
-// Start with a clean checkout; Ctrl-C restores the file too, kill -9 does not.
+// Breaks the rules of `mutations.yaml`, one at a time, and runs the test that must detect it: `node scripts/mutations.ts`. Each
+// test must pass without the mutation. With it, a test of the file must fail. A file that cannot be imported or set up, for
+// example without a database, proves nothing. Exits with 1 if a rule is missed. Start with a clean checkout. Each file is
+// restored, even after Ctrl-C, but not after `kill -9`.
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -17,32 +17,32 @@ const Mutation = z.strictObject({
   test: z.string(),
 })
 
-/** The rules that are broken, and the test that must notice each. */
+/** The mutations, each with the test that must detect it. */
 export const mutations: readonly z.infer<typeof Mutation>[] = z
   .array(Mutation)
   .parse(parse(readFileSync(join(import.meta.dirname, 'mutations.yaml'), 'utf8')))
 
-/** The part of vitest's JSON that is read. */
+/** The used part of vitest's JSON report. */
 const REPORT = z.object({
   success: z.boolean(),
   testResults: z.array(
     z.object({
-      /** The error of the file itself, such as a failed import or set-up. Empty for none. */
+      /** The error of the file itself, such as a failed import or set-up, or an empty string. */
       message: z.string(),
       assertionResults: z.array(z.object({ status: z.string() })),
     }),
   ),
 })
 
-/** A run of one test file, as far as its verdict needs it. */
+/** The part of a test run that determines the verdict. */
 export type TestReport = z.infer<typeof REPORT>
 
-/** The verdict of the test on its rule. `unusable`: it fails without the mutation too, or its set-up fails. */
+/** `unusable`: the test also fails without the mutation, or its set-up fails. */
 export type Verdict = 'caught' | 'MISSED' | 'unusable'
 
 /**
  * @param unbroken the run without the mutation
- * @param broken the run with it; undefined where it was not started or wrote nothing
+ * @param broken the run with the mutation; `undefined` if it was not started or wrote no report
  */
 export function judge(unbroken: TestReport | undefined, broken: TestReport | undefined): Verdict {
   if (!passes(unbroken) || broken === undefined) return 'unusable'
@@ -52,13 +52,13 @@ export function judge(unbroken: TestReport | undefined, broken: TestReport | und
   return isSetUp && statuses.includes('failed') ? 'caught' : 'unusable'
 }
 
-/** Whether tests ran, and every one of them passed. */
+/** Whether at least one test ran and all passed. */
 function passes(report: TestReport | undefined): boolean {
   if (!report?.success) return false
   return report.testResults.some(({ assertionResults }) => assertionResults.some(({ status }) => status === 'passed'))
 }
 
-/** @returns undefined where vitest ended before it wrote its report, as it does without a database */
+/** @returns `undefined` if vitest ended without a report, as it does without a database */
 function runTest(root: string, folder: string, test: string): TestReport | undefined {
   const file = join(folder, 'report.json')
   rmSync(file, { force: true })

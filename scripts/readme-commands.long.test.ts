@@ -30,10 +30,10 @@ it.each([
   expect(doctor?.description()).toBe(`check ${row?.[2]}, and say what to do`)
 })
 
-/** Every command below a command, and each with each of its options: `keys add`, `keys add --alg`. */
+/** All subcommands, and each with each of its options: `keys add`, `keys add --alg`. */
 function linesOf(command: ListedCommand, above = ''): readonly string[] {
   const path = `${above}${command.name()}`
-  // Every command of operators has it, as the README says once.
+  // All commands of operators have this option, so the README mentions it only once.
   const options = command.options.map(({ long }) => long).filter((long) => long !== '--json')
   return [
     ...(command.commands.length === 0 ? [path] : []),
@@ -43,8 +43,8 @@ function linesOf(command: ListedCommand, above = ''): readonly string[] {
 }
 
 /**
- * The same of the first cells in the table under `## Commands`, where `promote\|retire` stands for two commands and `[--test\|--live]`
- * for two options.
+ * The same lines from the first cells of the table under `## Commands`. There `promote\|retire` stands for two commands, and
+ * `[--test\|--live]` for two options.
  */
 function listedIn(text: string, service: string): readonly string[] {
   const [, section = ''] = text.split('\n## Commands\n')

@@ -1,8 +1,7 @@
-// Makes a release: `pnpm release` sets the version everywhere, dates the changelog, commits and tags. The
-// version follows from the changelog unless it is given (`pnpm release 0.2.0`). `--dry-run` prints the steps,
-// and changes nothing. `node scripts/release.ts --notes 0.2.0 --base <URL>` prints the changelog's
-// section for the page of a release, whose relative links then begin with the URL. It needs only Node.js and
-// git.
+// Makes a release: `pnpm release` sets the version everywhere, dates the changelog, commits and tags. The changelog determines
+// the version, unless it is given (`pnpm release 0.2.0`). `--dry-run` only prints the steps. `node scripts/release.ts --notes
+// 0.2.0 --base <URL>` prints the changelog's section for a release page, with the URL before relative links. It needs only
+// Node.js and git.
 import { execFileSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -18,9 +17,9 @@ Sets the version everywhere, dates the changelog, commits and tags. Without a ve
   --help                     print this text`
 
 export interface ReleaseOptions {
-  /** Absolute path of a clean checkout. */
+  /** The absolute path of a clean checkout. */
   readonly root: string
-  /** `major.minor.patch`, later than the present version. Undefined: it follows from the changelog. */
+  /** `major.minor.patch`, later than the current version. `undefined`: the changelog determines it. */
   readonly version: string | undefined
   readonly now: Date
 }
@@ -31,14 +30,14 @@ export interface ReleasePlan {
   readonly version: string
   readonly tag: string
   readonly changelog: string
-  /** The text of the release. */
+  /** The changelog's section for the release. */
   readonly notes: string
-  /** Paths of the manifests that carry the version. */
+  /** The paths of the manifests that contain the version. */
   readonly manifests: readonly string[]
 }
 
 /**
- * Commits a release and tags it.
+ * Commits and tags a release.
  * @param regenerate writes the generated files that contain the version
  */
 export function release(plan: ReleasePlan, regenerate: () => void): void {
@@ -60,7 +59,7 @@ export function release(plan: ReleasePlan, regenerate: () => void): void {
   git('tag', '--annotate', tag, '--message', `Trestle ${version}\n\n${plan.notes}`)
 }
 
-/** Plans a release, and changes nothing. @throws Error when the checkout is not ready for a release */
+/** Plans a release without changes. @throws Error if the checkout is not ready for a release */
 export function planRelease({ root, version: given, now }: ReleaseOptions): ReleasePlan {
   const git = gitOf(root)
   const current = versionOf(join(root, 'package.json'))
@@ -75,7 +74,7 @@ export function planRelease({ root, version: given, now }: ReleaseOptions): Rele
   return { root, current, version, tag, changelog, notes: sectionOf(changelog, version) ?? '', manifests }
 }
 
-/** The steps that a release would take, a line each. */
+/** The steps of a release, one per line. */
 export function describeRelease({ current, version, tag, manifests, notes }: ReleasePlan): readonly string[] {
   return [
     `would set the version ${version} (now ${current}) in ${manifests.length} manifests:`,
@@ -99,14 +98,14 @@ function versionOf(path: string): string {
   return String(manifest.version)
 }
 
-/** Lets the relative links of notes begin with a URL, because the page of a release is not where the changelog is. */
+/** Inserts a URL before relative links, because a release page is not in the same place as the changelog. */
 export function linkNotes(notes: string, base: string): string {
   return notes.replaceAll(/\]\((?![a-z]+:|#)/g, `](${base}/`)
 }
 
 const unreleased = '## [Unreleased]'
 
-/** The lines below `## [version]` up to the next version, trimmed; undefined when there is no such heading. */
+/** The trimmed lines from `## [version]` to the next version, or `undefined` if the heading does not exist. */
 export function sectionOf(changelog: string, version: string): string | undefined {
   const lines = changelog.split('\n')
   const start = lines.findIndex((line) => line.startsWith(`## [${version}]`))
@@ -119,8 +118,8 @@ export function sectionOf(changelog: string, version: string): string | undefine
 }
 
 /**
- * Turns the unreleased part into the section of `version`, dated by the UTC day of `now`, and opens an empty one above.
- * @throws Error when nothing is unreleased or the version has a section already
+ * Turns the unreleased part into the section of `version`, with the UTC date of `now`, and adds an empty unreleased part.
+ * @throws Error if nothing is unreleased or the version already has a section
  */
 export function releaseChangelog(changelog: string, version: string, now: Date): string {
   if (sectionOf(changelog, version) !== undefined) throw new Error(`CHANGELOG.md has a section ${version} already`)
@@ -128,7 +127,7 @@ export function releaseChangelog(changelog: string, version: string, now: Date):
   return changelog.replace(unreleased, `${unreleased}\n\n## [${version}] - ${now.toISOString().slice(0, 10)}`)
 }
 
-/** Whether `next` comes after `current`; both are `major.minor.patch`. @throws Error when one of them is not */
+/** Whether `next` is later than `current`. @throws Error unless both are `major.minor.patch` */
 export function isLaterVersion(next: string, current: string): boolean {
   const [a, b] = [numbersOf(next), numbersOf(current)]
   const place = a.findIndex((number, i) => number !== b[i])
@@ -140,12 +139,12 @@ function numbersOf(version: string): readonly number[] {
   return version.split('.').map(Number)
 }
 
-/** Headings of a changelog's section that announce more than corrections. */
+/** Headings of a changelog section that require more than a patch version. */
 const NEW = /^### (Added|Changed|Deprecated)$/m
 const BREAKING = /^### Removed$|^- .*\bBREAKING\b/m
 
 /**
- * The next version, by the kinds of changes. Before 1.0.0, a breaking change raises the minor version.
+ * Returns the next version, based on the kinds of changes. Before 1.0.0, a breaking change increases the minor version.
  * @param section the unreleased part of the changelog
  * @see https://semver.org, https://keepachangelog.com
  */

@@ -19,10 +19,10 @@ const MOVING = 'docs/coming-from-supabase-auth.md'
 const REFERENCE = 'docs/reference/auth.md'
 const SCALING = 'docs/runbooks/scaling-out.md'
 
-/** The roles that the examples make, or that a reader has made before. */
+/** Roles that the examples create, or that must exist before. */
 const ROLES = /(?<=ROLE |OWNER TO |TO ")(?:anon|authenticated|service_role|trestle)\b/g
 
-/** The only example of a language in a document, or the one with a number. */
+/** An example in a language in a document, by number. */
 const exampleOf = (document: string, language: string, number = 1): string =>
   examplesIn(root, document).find((example) => example.language === language && example.number === number)?.text ??
   expect.fail(`${document} has no example ${number} of ${language}`)
@@ -44,8 +44,8 @@ describe('the SQL of documents, on a database of auth', () => {
   })
 
   /**
-   * Runs an example, and returns the rows of a question after it. The transaction is rolled back, and roles get other names, because
-   * the whole server shares them.
+   * Runs an example and returns the rows of a query after it. The transaction is rolled back. Roles get other names, because the
+   * whole server shares them.
    */
   async function ask(example: string, question: string, preparation = ''): Promise<readonly unknown[]> {
     await superuser.query('BEGIN')
@@ -77,7 +77,7 @@ describe('the SQL of documents, on a database of auth', () => {
     )
   })
 
-  /** The owner of the runbook, and functions of Citus, which the embedded server lacks. */
+  /** The owner in the runbook, and stand-ins for functions of Citus, which the embedded server lacks. */
   const CITUS = `
     CREATE ROLE example_trestle;
     CREATE TABLE servers (name text, port int);
@@ -136,7 +136,7 @@ it.runIf(canTestWith('pgbouncer'))(
       .replace('/etc/pgbouncer/userlist.txt', join(file, '..', 'userlist.txt'))
     writeFileSync(file, settings)
     writeFileSync(join(file, '..', 'userlist.txt'), '"trestle" ""\n')
-    // PgBouncer does not run as root.
+    // PgBouncer refuses to run as root.
     const pooler = spawn('pgbouncer', [...(process.getuid?.() === 0 ? ['--user', 'nobody'] : []), file])
     pooler.stderr.on('data', (lines) => String(lines).includes('process up') && pooler.kill('SIGINT'))
     const log = await text(pooler.stderr)

@@ -3,7 +3,7 @@ import { promisify } from 'node:util'
 import { expect, it } from 'vitest'
 import { programEnvironment } from '../packages/testing/src/command-server.ts'
 
-/** Prints every module that the given module imports, directly or not, including libraries of Node.js. */
+/** Prints all modules that the given module imports, directly or indirectly, including Node.js libraries. */
 const LIST = `
   import { registerHooks } from 'node:module'
   const urls = []
@@ -11,13 +11,13 @@ const LIST = `
   await import(process.argv[1])
   process.stdout.write([...urls, ...process.moduleLoadList].join('\\n'), () => process.exit())`
 
-/** Modules that a start would wait for although its first requests do not need them. */
+/** Modules that would delay a start although the first requests do not need them. */
 const LATE = [
   /\/migrations\/\w+\/\d{4}-/,
   /\/commands\/(?!serve\.ts)/,
   /\/node_modules\/(@opentelemetry|@scalar|@simplewebauthn|ioredis|jose|nodemailer|pg-boss\/dist|prom-client|twilio|undici)\//,
   /\/node_modules\/@fastify\/(otel|swagger)\//,
-  // The WebSocket client, with every import of node:http.
+  // The WebSocket client of Node.js, which every import of `node:http` would load.
   /internal\/deps\/undici/,
 ]
 

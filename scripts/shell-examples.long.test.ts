@@ -23,11 +23,11 @@ const read = (path: string) => readFileSync(join(root, path), 'utf8')
 const services = ['auth', 'payments', 'inventory', 'console']
 const loaders = { auth: loadAuthConfig, payments: loadPaymentsConfig, inventory: loadInventoryConfig }
 
-/** Programs that change a machine, or need one of their own. */
+/** Programs that change a machine or need a machine of their own. */
 const STAND_INS =
   'apt-get auth citus-drill console createdb curl docker git install inventory ha-drill node npm openssl payments pnpm pg_basebackup pg_ctl pg_dump pg_dumpall pg_restore psql replicas runuser setpriv systemctl systemd-sysusers vacuumdb'
 
-/** Stands in for each program: writes down its name and arguments, and leaves the result that the next command needs. */
+/** Replaces each program. It records the name and arguments, and creates the output that the next command needs. */
 const STAND_IN = `#!/usr/bin/env bash
 { printf '%s\\037' "\${0##*/}" "$@"; printf '\\036'; } >>"$CALLS"
 case "\${0##*/} \${*}" in
@@ -45,12 +45,12 @@ esac
 `
 
 const folder = createFolder()
-/** Folders of a machine, which the scripts write below a folder of this test. */
+/** Folders of a machine. The scripts write to a folder of this test instead. */
 const ON_MACHINE = /(?<![\w.:/$}-])\/(?=(?:etc|opt|var)\/)/g
-/** The calls of each script: the program, then its arguments. */
+/** The calls of each script: the program and its arguments. */
 const called = new Map<string, readonly (readonly string[])[]>()
 
-/** Runs a script with the stand-ins first in the PATH. @returns the calls that it made */
+/** Runs a script with the stand-ins first in the `PATH`. @returns the recorded calls */
 function runScript(script: string): readonly (readonly string[])[] {
   const calls = join(folder, 'calls')
   writeFileSync(calls, '')
@@ -60,7 +60,7 @@ function runScript(script: string): readonly (readonly string[])[] {
     PRACTICE_SERVER: 'postgres://practice',
     DATABASE_URL: 'postgres://old',
   }
-  // Set by an earlier command of its document.
+  // An earlier command of the document sets this variable.
   const MERCHANT = '0'.repeat(24)
   const text = script
     .replaceAll(/<([a-z][a-z ]*)>/g, (_all, words: string) => words.replaceAll(' ', '-'))
@@ -89,7 +89,7 @@ function runScript(script: string): readonly (readonly string[])[] {
 
 const machineFiles = globSync('deploy/machine/*', { cwd: root })
 const unitFiles = machineFiles.filter((path) => /\.(?:service|timer)$/.test(path))
-/** The values of a key in all units. */
+/** The values of a key in all unit files. */
 const unitValues = (key: string) =>
   unitFiles.flatMap((path) =>
     [...read(path).matchAll(new RegExp(`^${key}=(.+)$`, 'gm'))].map(([, value = '']) => value),
@@ -115,9 +115,9 @@ beforeAll(() => {
   for (const name of ['citus-drill', 'replicas', 'ha-drill'])
     symlinkSync('../../bin/stand-in', join(folder, 'work/scripts', name))
   symlinkSync(join(root, 'deploy'), join(folder, 'work', 'deploy'))
-  // The first release is cloned by the runbook. The next is there already when it switches to it.
+  // The runbook clones the first release. The next release already exists when it switches.
   symlinkSync(root, join(folder, 'opt/trestle/new-release'))
-  // A reader defines the programs of a runbook once, in the shell of all later scripts.
+  // A runbook defines its programs once. The reader runs all later scripts in the same shell.
   const texts = (document: string) =>
     examplesIn(root, document)
       .filter(({ language }) => language === 'sh')
@@ -135,10 +135,10 @@ beforeAll(() => {
   called.set('on one machine', runScript(`${commands}\npayments doctor\nauth keys reseal`).slice(-2))
 })
 
-/** Returns the words of a command line that a service lacks: a command, or an option. */
+/** Returns the unknown words of a service's command line: a command or an option. */
 async function problemsOfService(service: string, given: readonly string[]): Promise<readonly string[]> {
   const words = given[0] === '-c' ? given.slice(2) : given
-  // The program has it beside the commands that `otherCommands` lists, and without options.
+  // `serve` is not in the list of `otherCommands`, and has no options.
   if (words[0] === 'serve') return words.slice(1)
   let level = await commandsOf(service)
   let found: ListedCommand | undefined
@@ -157,7 +157,7 @@ const Compose = z.object({
 })
 const compose = Compose.parse(parse(read('docker-compose.yml'), { merge: true })).services
 
-/** Options of the commands of `docker compose`: whether a value follows. */
+/** The options of `docker compose` commands, and whether a value follows. */
 const COMPOSE_OPTIONS: Readonly<Record<string, Readonly<Record<string, boolean>>>> = {
   up: { '--build': false, '--detach': false, '--no-deps': false, '--wait': false },
   build: {},
@@ -171,16 +171,16 @@ const COMPOSE_OPTIONS: Readonly<Record<string, Readonly<Record<string, boolean>>
   },
 }
 
-/** The database in the Compose file of Supabase, from which users move in. */
+/** The database in Supabase's Compose file, from which users are imported. */
 const SUPABASE_DATABASE = 'db'
 
-/** Returns the arguments of `docker compose …` that Compose would refuse, and images that `docker tag` takes from nowhere. */
+/** Returns arguments of `docker compose …` that Compose would refuse, and unknown images of `docker tag`. */
 function problemsOfDocker([group, ...words]: readonly string[]): readonly string[] {
   if (group === 'tag') {
     const images = Object.values(compose).flatMap(({ image }) => [image, `${image}:old`])
     return words.filter((image) => !images.includes(image))
   }
-  // Files that the script has written, or that its reader has.
+  // Skip files that the script or its reader has created.
   while (words[0] === '-f') words = words.slice(2)
   const profile = words[0] === '--profile' ? words[1] : undefined
   const isProfile = profile === undefined || Object.values(compose).some(({ profiles }) => profiles.includes(profile))
@@ -198,8 +198,8 @@ function problemsOfDocker([group, ...words]: readonly string[]): readonly string
 }
 
 /**
- * Returns the parts of the published framework that npm would not find, and members of a `package.json` that it does not ask
- * for.
+ * Returns unknown packages of an npm installation of the framework, and members of `package.json` that the framework does not
+ * require.
  */
 function problemsOfInstallation([command, ...words]: readonly string[]): readonly string[] {
   if (command === 'pkg') return words.filter((word) => word !== 'set' && word !== 'type=module')
@@ -210,7 +210,7 @@ function problemsOfInstallation([command, ...words]: readonly string[]): readonl
 
 let benchHelp: string | undefined
 
-/** Services and options that `pnpm bench --help` does not list, and options that lack their value. */
+/** Returns unknown services and options of `pnpm bench --help`, and options without their value. */
 function problemsOfBench(args: readonly string[]): readonly string[] {
   benchHelp ??= execFileSync(process.execPath, ['bench/src/speed/main.ts', '--help'], { cwd: root, encoding: 'utf8' })
   const help = benchHelp
@@ -223,13 +223,13 @@ function problemsOfBench(args: readonly string[]): readonly string[] {
   ]
 }
 
-/** The Node.js of the lock file is missing where the registry lacks it, as for macOS. The runbook is for Debian. */
+/** The registry has no Node.js for some platforms, such as macOS, but the runbook is for Debian. */
 const isMissing = (path: string) => !existsSync(path) && !(path.endsWith('.bin/node') && process.platform !== 'linux')
 
-/** Users that `systemd-sysusers` makes on a machine. */
+/** The users that `systemd-sysusers` creates on a machine. */
 const machineUsers = [...read('deploy/machine/trestle.sysusers.conf').matchAll(/^u (\S+)/gm)].map(([, user]) => user)
 
-/** The rules of the programs whose arguments name something of this repository. */
+/** Checks for programs whose arguments name parts of this repository. */
 const RULES: Readonly<Record<string, (words: readonly string[]) => readonly string[] | Promise<readonly string[]>>> = {
   auth: (words) => problemsOfService('auth', words),
   payments: (words) => problemsOfService('payments', words),
@@ -283,7 +283,7 @@ const RULES: Readonly<Record<string, (words: readonly string[]) => readonly stri
     words.filter((word) => word.startsWith('--') && !read('bench/src/drills/citus.ts').includes(`option('${word} <`)),
 }
 
-/** Options that the call of `parseArgs` in a program does not list. */
+/** Options that the program's call of `parseArgs` does not contain. */
 function unknownOptions(path: string, words: readonly string[]): readonly string[] {
   const [options = ''] = /parseArgs\(.*?\}\)/s.exec(read(path)) ?? []
   return words.filter((word) => word.startsWith('--') && !options.includes(`${word.slice(2)}: {`))
@@ -437,7 +437,7 @@ describe('docs/runbooks/one-machine.md', () => {
     const installed = globSync('etc/**/*', { cwd: folder, withFileTypes: true }).filter((entry) => entry.isFile())
     const contents = installed.map((entry) => readFileSync(join(entry.parentPath, entry.name), 'utf8'))
     const missing = machineFiles.filter((path) => !contents.includes(read(path)))
-    // The unit of the backup starts it from the checkout.
+    // The unit of the backup runs this file from the checkout.
     expect(missing).toEqual(['deploy/machine/dump-database'])
   })
 

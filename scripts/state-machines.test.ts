@@ -6,7 +6,7 @@ import { diagramsOf } from './layout/state-diagrams.ts'
 const root = join(import.meta.dirname, '..')
 const read = (path: string): string => readFileSync(join(root, path), 'utf8')
 
-/** The words in quotes of the only place of a file that a pattern finds. */
+/** The quoted words at the only match of a pattern in a file. */
 function wordsOf(path: string, place: RegExp): readonly string[] {
   const found = [...read(path).matchAll(new RegExp(place, 'g'))]
   if (found.length !== 1) throw new Error(`${path} has ${found.length} places like ${place}`)
@@ -16,18 +16,18 @@ function wordsOf(path: string, place: RegExp): readonly string[] {
 const arrowsOf = (from: readonly string[], to: readonly string[]): readonly string[] =>
   from.flatMap((start) => to.map((end) => `${start} --> ${end}`))
 
-/** A module whose rows keep their state in a column. */
+/** A module with rows that have a state column. */
 interface StoredMachine {
   readonly name: string
   readonly readme: string
   /** The number of the diagram in the README. */
   readonly diagram: number
-  /** The states that the column may have, as its migration says. */
+  /** The possible states of the column, from its migration. */
   readonly states: () => readonly string[]
-  /** The files that write the column of a stored row, and the place that does. */
+  /** The files that update the column in stored rows. `writing` matches the update. */
   readonly writers: readonly string[]
   readonly writing: RegExp
-  /** The arrows that the guards of these files let through, beside the first state of a row. */
+  /** The transitions that the guards in these files allow, except to the first state of a row. */
   readonly arrows: () => readonly string[]
 }
 
@@ -121,7 +121,7 @@ const machines: readonly StoredMachine[] = [
     writers: ['commit_reservation', 'expire_reservations', 'release_reservation'].map(
       (name) => `${INVENTORY}/${name}.sql`,
     ),
-    // A reservation that ends as a whole is written by one function for all.
+    // One function ends whole reservations, for all callers.
     writing:
       /UPDATE \{\{reservations\}\} v\s+SET remaining = v\.remaining[^;]*\bstatus =|PERFORM \{\{end_reservation\}\}/,
     arrows: () => {
@@ -151,7 +151,7 @@ const machines: readonly StoredMachine[] = [
     writing: /updateTable\('mfa_factors'\)\s+\.set\(\{\s+status:/,
     arrows: () =>
       arrowsOf(
-        // The use cases let any factor be proven.
+        // The use cases allow proof of any factor.
         wordsOf('migrations/auth/0010-create-mfa-factors.ts', /factor_status'\)\} AS ENUM \(([^)]*)\)/),
         wordsOf('services/auth/src/factors/factor-repository.ts', /\.set\(\{\s+status: ('\w+')/),
       ),
@@ -185,7 +185,7 @@ describe.each(machines)('the diagram of $name', ({ readme, diagram, states, writ
   })
 })
 
-/** A machine whose state is a variable of a process. */
+/** A machine with its state in a variable of a process. */
 interface HeldMachine {
   readonly name: string
   readonly readme: string
@@ -198,7 +198,7 @@ const LIFECYCLE = 'packages/endpoints/src/application.ts'
 const READINESS = 'packages/common/src/lifecycle/readiness.ts'
 const typeOf = (name: string): RegExp => new RegExp(String.raw`type ${name} = (.*)\n`)
 
-/** The arrows of a table that has the next state of each state and event. */
+/** The transitions in a table that contains the next state for each state and event. */
 function arrowsIn(path: string, table: string): readonly string[] {
   const [rows = ''] = read(path).split(`const ${table}: `)[1]?.split('\n}\n') ?? []
   return [...rows.matchAll(/^ {2}(\w+): \{(.*)\},$/gm)].flatMap(([, from = '', nexts = '']) =>
@@ -269,7 +269,7 @@ it('finds the states of every table with a state', () => {
   const found = globSync('migrations/*/*.ts', { cwd: root }).filter((path) => states.test(read(path)))
   expect(found.sort()).toEqual([
     'migrations/auth/0010-create-mfa-factors.ts',
-    // The fourth state, `over`, is that of a retired key after its time: `signing-key-states.long.test.ts` runs through all.
+    // The fourth state, `over`, is a retired key after its time. `signing-key-states.long.test.ts` tests all states.
     'migrations/auth/0017-create-signing-keys.ts',
     'migrations/inventory/0007-create-reservations.ts',
     'migrations/inventory/0012-create-operator-imports.ts',

@@ -1,5 +1,5 @@
-// Writes ten batches of payouts in both versions of pain.001, and the payments that a reader must find in them. By tools of others,
-// `scripts/try-bank-files` compares both: the schemas of sepaxml judge each file, and xmlschema and pyiso20022 read it back.
+// Writes ten batches of payouts in both versions of pain.001, and the payments that a reader must find in them. With third-party
+// tools, `scripts/try-bank-files` compares both: sepaxml validates the files, and xmlschema and pyiso20022 read them back.
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { nextBankDay } from '../services/payments/src/payouts/bank-days.ts'
@@ -8,7 +8,7 @@ import { PAIN_VERSIONS } from '../services/payments/src/payouts/pain-001.ts'
 
 const [folder = '.'] = process.argv.slice(2)
 
-/** The payees of each batch, as a bank file must name them. None: the payee is held back. */
+/** The payees of each batch, with their names in the bank file. `undefined`: the payee is held back. */
 const PAYEES: readonly (readonly [string | null, string | undefined, string])[] = [
   ['Café Ærø & Søn', 'Cafe Aero + Son', 'DK5000400440116243'],
   ['ŁÓDŹ Spółka z o.o.', 'LODZ Spolka z o.o.', 'PL61109010140000071219812874'],
@@ -18,19 +18,19 @@ const PAYEES: readonly (readonly [string | null, string | undefined, string])[] 
   ['Diyarbakır Işıklı <İnşaat>', 'Diyarbakir Isikli (Insaat)', 'DE89370400440532013000'],
   ['O’Neill "Ċensu" Għaxaq', "O'Neill 'Censu' Ghaxaq", 'MT84MALT011000012345MTLCAST001S'],
   ['a'.repeat(80), 'a'.repeat(70), 'FR1420041010050500013M02606'],
-  // In SEPA and outside the EEA: the payer has an address.
+  // In SEPA but outside the EEA, so the payer's address is included.
   ['Zürcher Öfen', 'Zurcher Ofen', 'CH9300762011623852957'],
   ['مكتبة', undefined, 'GB33BUKB20201555555555'],
   ['ספרייה', undefined, 'CH9300762011623852957'],
   ['北京', undefined, 'ES9121000418450200051332'],
   ['Short', undefined, 'DE5137040044053201300'],
   [null, undefined, 'NL91ABNA0417164300'],
-  // Outside SEPA: in the table, whatever the script of Europe.
+  // Outside SEPA, so in the CSV, with any European script.
   ['Boğaziçi', 'csv', 'TR330006100519786457841326'],
   ['Київ', 'csv', 'UA213223130000026007233566001'],
 ]
 
-/** Weekends and holidays, and the day on which the bank shall pay. */
+/** Moments on weekends and holidays, and the expected payment day. */
 const MOMENTS = [
   ['2026-03-01T10:00:00Z', 'UTC', '2026-03-02'],
   ['2026-03-06T23:30:00Z', 'Europe/Copenhagen', '2026-03-09'],

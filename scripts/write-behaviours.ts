@@ -9,9 +9,9 @@ const BEGIN = '<!-- Written by `pnpm behaviours` -->'
 const END = '<!-- Until here -->'
 
 /**
- * A page whose tables are those of auth's behaviours.
- * @param page has the two comments, around the old tables
- * @throws Error when it lacks them
+ * Returns the page with tables of auth's behaviours.
+ * @param page contains the two comments around the old tables
+ * @throws Error if they are missing
  */
 export function withBehaviours(page: string): string {
   const [begin, end] = [page.indexOf(BEGIN), page.indexOf(END)]
@@ -54,7 +54,7 @@ function tables(): string {
   ].join('\n\n')
 }
 
-/** A row for neighbours in the list of which the same is said. */
+/** Combines consecutive entries with the same texts in one row. */
 function settingsWithoutEffect(): readonly (readonly string[])[] {
   const safe = { always: 'always', 'while off': 'while it is off or empty', 'while on': 'while it is on' }
   const rows: (readonly [string, string, string])[] = []

@@ -1,4 +1,4 @@
-// Writes deploy/docker/grafana/dashboards/<uid>.json from scripts/dashboards/dashboards.yaml; `--check` compares instead, and fails
+// Writes deploy/docker/grafana/dashboards/<uid>.json from scripts/dashboards/dashboards.yaml. `--check` only compares, and fails
 // on a difference.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -19,8 +19,8 @@ export function documentFile(service: string): string {
 }
 
 /**
- * Builds the document in a thread of its own: schemas are registered by name for a whole thread, so a service would get those
- * of another.
+ * Builds the document in a separate thread, because schemas are registered by name for the whole thread. In one thread, a service
+ * would get schemas of another.
  */
 export async function buildDocument(service: string): Promise<unknown> {
   const path = join(root, 'services', service, 'src', 'openapi.ts')
@@ -34,6 +34,6 @@ if (import.meta.main) {
   mkdirSync(folder, { recursive: true })
   for (const service of documentedServices)
     writeFileSync(documentFile(service), `${JSON.stringify(await buildDocument(service), null, 2)}\n`)
-  // The services' modules may keep timers or sockets open.
+  // Modules of the services may keep timers or sockets open.
   process.exit()
 }

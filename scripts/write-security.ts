@@ -1,5 +1,5 @@
-// Writes docs/security.md from scripts/asvs/requirements.yaml and the tags in the tests; `--check` compares instead. Also fails for
-// a requirement with neither a test nor a reason.
+// Writes docs/security.md from scripts/asvs/requirements.yaml and the tags in the tests. `--check` only compares. Both fail for a
+// requirement with neither a test nor a reason.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -32,7 +32,7 @@ else if (!existsSync(path) || readFileSync(path, 'utf8') !== page) {
 for (const problem of problems) console.error(problem)
 process.exitCode = problems.length > 0 ? 1 : 0
 
-/** A service runs its own folder and the packages that it depends on. The checks in `scripts` cover all services. */
+/** A service uses its own folder and the packages that it depends on. The checks in `scripts` cover all services. */
 function usersOfCode(): Users {
   const users = new Map<string, readonly Program[]>([
     ['scripts', SERVICES],
@@ -50,7 +50,7 @@ function usersOfCode(): Users {
   return users
 }
 
-/** The headings of a page, as links write them. */
+/** The headings of a page, in the form of link anchors. */
 function headingsOf(file: string): readonly string[] {
   const headings = readFileSync(join(root, file), 'utf8').matchAll(/^#+ (.+)$/gm)
   return [...headings].map(([, title = '']) => title.toLowerCase().replaceAll(' ', '-'))

@@ -12,7 +12,7 @@ const root = join(import.meta.dirname, '..')
 const pieces = JSON.stringify(join(root, 'packages/common/src/config/setting.ts'))
 const groups = JSON.stringify(join(root, 'packages/common/src/config/setting-description.ts'))
 
-/** A tree with files below `services/shop/src`. */
+/** Creates a tree with files in `services/shop/src`. */
 function treeOf(files: Readonly<Record<string, string>>): string {
   const tree = mkdtempSync(join(tmpdir(), 'settings-'))
   onTestFinished(() => rmSync(tree, { recursive: true }))
@@ -85,7 +85,7 @@ it('describes the defaults of npm start as the stack has them', () => {
   }
 })
 
-/** Names with a prefix that are not settings: names of the examples, and of an SMS provider. */
+/** Prefixed names that are not settings: names in the examples and of an SMS provider. */
 const OTHER_NAMES = ['AUTH_URL', 'PAYMENTS_URL', 'INVENTORY_URL', 'AUTH_TOKEN']
 
 it('lists every setting that a document names', () => {
@@ -94,7 +94,7 @@ it('lists every setting that a document names', () => {
   const listed = pages
     .filter(isGenerated)
     .flatMap(({ text }) => text.match(/(AUTH|PAYMENTS|INVENTORY)_[A-Z0-9_<>]+/g) ?? [])
-  // A family has a placeholder in its name: AUTH_EXTERNAL_<PROVIDER>_SECRET.
+  // The name of a setting family contains a placeholder: AUTH_EXTERNAL_<PROVIDER>_SECRET.
   const names = new RegExp(`^(${[...listed, ...OTHER_NAMES].join('|').replaceAll(/<[A-Z_]+>/g, '[A-Z0-9_]+')})$`)
   const named = pages
     .filter((page) => !isGenerated(page))
@@ -113,7 +113,7 @@ it.each(['auth', 'payments', 'inventory'])('SECURITY.md states the default limit
   const stated = [...table.matchAll(/`([A-Z_]+)=(\w+)`/g)].filter(([, setting]) =>
     setting?.startsWith(`${name.toUpperCase()}_`),
   )
-  // `npm run check` compares this page with the configuration. Its first table of a setting has the default.
+  // `npm run check` compares this page with the configuration. The first table row of a setting has the default.
   const page = readFileSync(join(root, 'docs/settings', `${name}.md`), 'utf8')
   const defaultOf = (setting = '') => new RegExp(`^\\| \`${setting}\` \\|[^|]*\\| \`(\\w+)\` \\|`, 'm').exec(page)?.[1]
   expect(stated.length).toBeGreaterThan(0)

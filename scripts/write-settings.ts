@@ -1,5 +1,5 @@
-// Writes docs/settings/<service>.md, docs/settings/stack.md and .env.example from the settings that the programs read; `--check`
-// compares instead, and fails on a difference. Also fails for a setting without a meaning.
+// Writes docs/settings/<service>.md, docs/settings/stack.md and .env.example from the settings that the programs read. `--check`
+// only compares, and fails on a difference. Both fail for a setting without a description.
 import { existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -10,15 +10,15 @@ import { settingsPage } from './settings/settings-page.ts'
 import { startSettings } from './settings/start-settings.ts'
 
 interface SettingsDocuments {
-  /** The text of each document, by its path from the root. */
+  /** The text of each document, by path from the root. */
   readonly documents: Readonly<Record<string, string>>
-  /** The gaps of the settings, one line each. */
+  /** Missing descriptions of settings, one line each. */
   readonly problems: readonly string[]
 }
 
 /**
- * Builds `.env.example`, the page of each service, which has a `src/config.ts`, and the page of the stack. The settings of a service
- * are the object `settings` of `src/config/settings.ts`. The objects `strictSettings` and `supabaseSettings` of
+ * Builds `.env.example`, a page for each service that has a `src/config.ts`, and the page of the stack. A service's settings are
+ * the object `settings` of `src/config/settings.ts`. The objects `strictSettings` and `supabaseSettings` of
  * `src/config/profile.ts` are the settings that a profile changes.
  */
 export async function buildSettingsDocuments(root: string): Promise<SettingsDocuments> {
@@ -69,7 +69,7 @@ const CHANGES = {
   supabase: 'have another default',
 }
 
-/** An object that a module exports; empty if it exports none. */
+/** An exported object of a module, empty if it is not exported. */
 async function readExport(path: string, name: string): Promise<Readonly<Record<string, unknown>>> {
   if (!existsSync(path)) return {}
   const module: Readonly<Record<string, unknown>> = await import(pathToFileURL(path).href)

@@ -1,32 +1,32 @@
-// One row per user. The first part of the table is the one that supabase/auth has, column by column, so that SQL written for it
-// works here, and so that the service can adopt a database of it. Hence most columns may be NULL, `''` stands for none in columns
-// of tokens and changes, and an email may have capitals. The service writes the columns that it does not read as supabase/auth
-// does: `instance_id` is the nil UUID, and there is no token.
+// One row per user. The first part of the table equals the table of supabase/auth, column by column, so that SQL written for it
+// works here and the service can adopt its database. Therefore most columns may be NULL, `''` means no value in columns of tokens
+// and changes, and an email may contain capitals. Columns that the service does not read are written as supabase/auth does:
+// `instance_id` is the nil UUID, and there is no token.
 //
-// Email and phone are unique across audiences: two users never share one, and unique indexes alone decide between parallel
-// sign-ups. Users of an SSO provider are the exception: several of them may have one email, and nobody is found by it.
+// Email and phone are unique across audiences: two users never have the same one, and only unique indexes decide between parallel
+// sign-ups. Users of an SSO provider are an exception: several of them may have the same email, and users are never found by it.
 //
 // The second part is the service's own. Its columns are NULL or have a constant default.
-// - `staged_at`: the row belongs to a one-time code that nobody has entered yet. No list shows it.
-// - `keep_unconfirmed`: an admin, an import or supabase/auth made the user. Clean-up removes other users who signed up and never
-//   confirmed, and other anonymous users.
-// - `claimed_at`: when the account became somebody's, for good; see the trigger.
-// - `email_change_asked_at`, `phone_change_asked_at`: when a signed-in user asked for the change. Anybody can have its message
-//   sent again, so `…_sent_at` does not tell how old the change is. The service sends no message for an old change.
-// - `email_change_session_id`, `phone_change_session_id`: the session that asked for the newest change. Some ends of the session
-//   end the change. There is no foreign key, because the change outlives the sign-out of its session by the user. NULL for a
-//   change that no session of this service has asked for.
-// - `chosen_metadata`: the names of claims of providers that the user or an admin has written into
-//   `raw_user_meta_data`. A sign-in at a provider leaves them as they are.
-// - `console_role`: what the user may do as an operator. It is no member of `raw_app_meta_data`, which triggers and imports of
-//   applications write too.
+// - `staged_at`: the row is a pending sign-up that waits for its first code. No list shows it.
+// - `keep_unconfirmed`: an admin, an import or supabase/auth created the user. Clean-up removes other users who signed up and
+//   never confirmed, and other anonymous users.
+// - `claimed_at`: when the account got a certain owner, permanently; see the trigger.
+// - `email_change_asked_at`, `phone_change_asked_at`: when a signed-in user requested the change. Anybody can have its message
+//   resent, so `…_sent_at` does not show the age of the change. The service sends no message for an old change.
+// - `email_change_session_id`, `phone_change_session_id`: the session that requested the newest change. Some ends of the session
+//   end the change. There is no foreign key, because the change remains when the user signs out. NULL if no session of this
+//   service requested the change.
+// - `chosen_metadata`: names of provider claims that the user or an admin has written into `raw_user_meta_data`. A sign-in at a
+//   provider does not overwrite them.
+// - `console_role`: the role of the user as an operator. It is not in `raw_app_meta_data`, because triggers and imports of
+//   applications also write there.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource, Names } from '../migration.ts'
 import { CLEAN_UP_INDEXES } from './clean-up-indexes.ts'
 import { EMAIL_KEY } from './email-key.ts'
 import { createClaim } from './user-claim.ts'
 
-/** The columns of the service, beside those of supabase/auth. */
+/** The columns of the service, in addition to those of supabase/auth. */
 const OWN_COLUMNS = [
   'staged_at timestamptz',
   'claimed_at timestamptz',
@@ -53,8 +53,8 @@ export const createUsers: MigrationSource = (names) => ({
     await sql`DROP TABLE ${names.id('users')}`.execute(db)
     await sql`DROP FUNCTION ${names.id('claim_user')}()`.execute(db)
   },
-  // An index takes long on a large table, so `auth adopt` makes them all without a lock. The claim comes with the table that it
-  // reads: an old server that serves meanwhile confirms users between two migrations.
+  // An index takes long on a large table, so `auth adopt` creates all without a lock. The claim trigger is created with the table
+  // that it reads, because the old server keeps confirming users between two migrations.
   inPlace: {
     async up(db: Kysely<unknown>) {
       await addColumns(db, names)
@@ -68,8 +68,8 @@ export const createUsers: MigrationSource = (names) => ({
 })
 
 /**
- * supabase/auth keeps users who never confirm, and anonymous users, so clean-up keeps the users that supabase/auth has made. It
- * makes users until the switch of an adoption. The switch gives the column the default of a new database.
+ * supabase/auth never deletes unconfirmed and anonymous users, so clean-up keeps users created by supabase/auth. It creates users
+ * until the switch of an adoption. The switch sets the default of a new database.
  */
 async function addColumns(db: Kysely<unknown>, names: Names): Promise<void> {
   const columns = OWN_COLUMNS.map(
@@ -157,9 +157,9 @@ async function createCleanUpIndexes(db: Kysely<unknown>, names: Names): Promise<
 }
 
 /**
- * Finds a user by an email in lower case, however the row has it. The index is made last: of indexes that cost the same,
- * PostgreSQL takes the youngest. A plan that is made for a few users would else walk `users_instance_id_email_idx`, whose first
- * column is not asked for, and keep doing so when there are many.
+ * Finds a user by an email in lower case, whatever case the row has. The index is created last, because PostgreSQL prefers the
+ * newest of equally expensive indexes. A plan made for few users would otherwise scan `users_instance_id_email_idx`, whose first
+ * column the query does not use, and keep doing so for many users.
  */
 async function createEmailIndex(db: Kysely<unknown>, names: Names): Promise<void> {
   await sql`

@@ -1,13 +1,13 @@
-// The users whom an admin may list, in the order of creation, with the text that a search looks through. Pending sign-ups are
-// absent. The directory is a table beside `users` because the searched text seldom changes, while every refresh writes `users`.
-// So PostgreSQL reads the order from the index alone, and a candidate of a search costs a narrow row. A trigger keeps the
-// directory up to date for every role that writes `users`. It has the rights of its owner, since SQL of other roles may insert
-// a user. No other role may make a trigger of its function on its own table.
+// The users whom an admin may list, in the order of creation, with the searched text. Pending sign-ups are absent. The directory
+// is separate from `users`, because the searched text seldom changes, while every refresh writes `users`. So PostgreSQL reads the
+// order from the index only, and each candidate of a search is a narrow row. A trigger updates the directory for every role that
+// writes `users`. It has its owner's rights, because SQL of other roles may insert a user. No other role may create a trigger
+// with its function on its own table.
 //
 // A user without an audience is listed under the empty audience, and a user without a time of creation at the zero time.
 //
-// A search finds substrings through an inverted index of all runs of three characters. Unlike the runs of pg_trgm, they include
-// `@`, `.`, digits, spaces and letters of any script, whatever the locale of the database, and they need no extension.
+// A search finds substrings with an inverted index of all runs of three characters. Unlike the trigrams of pg_trgm, they include
+// `@`, `.`, digits, spaces and letters of any script in every locale, and they need no extension.
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { MigrationSource, Names } from '../migration.ts'
 import { userDocument } from './user-document.ts'
@@ -19,7 +19,7 @@ export const createUserDirectory: MigrationSource = (names) => {
   return {
     up: (db: Kysely<unknown>) => createDirectory(db, names, key),
     down,
-    // The foreign key would lock users while `auth adopt` lists them, so it comes with the switch.
+    // The foreign key would lock users while `auth adopt` lists them, so the switch creates it.
     inPlace: { up: (db: Kysely<unknown>) => createDirectory(db, names, sql``), down },
   }
 }
@@ -45,8 +45,8 @@ async function dropDirectory(db: Kysely<unknown>, names: Names): Promise<void> {
 }
 
 /**
- * All different runs of three characters. PostgreSQL calls it for the index, as the owner of the table, whatever the search path
- * is: each name has its schema, since somebody else may have an `array_agg` in another one.
+ * All distinct runs of three characters. PostgreSQL calls it for the index, as the owner of the table, with any search path. So
+ * each name includes its schema, because another schema may contain a foreign `array_agg`.
  */
 async function createTextGrams(db: Kysely<unknown>, names: Names): Promise<void> {
   await sql`
@@ -65,8 +65,8 @@ async function createIndexes(db: Kysely<unknown>, names: Names): Promise<void> {
   await sql`
     CREATE INDEX ${names.local('user_directory_created_idx')}
     ON ${names.id('user_directory')} (created_at, user_id)`.execute(db)
-  // The list of pending entries is short. It makes a sign-up cheaper, but every search walks the list, and some sign-up has to
-  // sort it into the index.
+  // The pending list is short. A pending list makes a sign-up cheaper, but every search scans it, and a sign-up must sometimes
+  // merge it into the index.
   await sql`
     CREATE INDEX ${names.local('user_directory_grams_idx')}
     ON ${names.id('user_directory')} USING gin (${names.id('text_grams')}(document) COLLATE "C")

@@ -1,10 +1,10 @@
-// Anybody can sign up with somebody else's address. When the owner then signs up or asks for a code, and confirms, the account
-// must not hold the password and the metadata of the stranger who came first. So each request whose message may confirm an
-// account notes here what it brings, by the kind of its message, and confirming by a message takes on the content of its request.
-// An account has rows here while it began with a sign-up, or came by an import of users, and nobody has confirmed it.
+// Anybody can sign up with another person's address. When the owner then signs up or requests a code, and confirms, the account
+// must not keep the password and metadata of the stranger who came first. So each request whose message may confirm an account
+// stores its content here, by the kind of message. Confirming by a message applies the content of its request. An account has
+// rows here if it began with a sign-up or a user import and is not yet confirmed.
 //
-// The function sign_up takes a sign-up as a value of the two types here, so that its members have names: the account that it
-// makes where nobody has the identifier, and the message that confirms the identifier.
+// The function sign_up takes a sign-up as values of the two types here, so that the members have names: the account to create if
+// the identifier is free, and the message that confirms the identifier.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource, Names } from '../migration.ts'
 import { createClaim, dropClaim } from './user-claim.ts'
@@ -12,7 +12,7 @@ import { createClaim, dropClaim } from './user-claim.ts'
 export const createSignUpContents: MigrationSource = (names) => ({
   up: (db: Kysely<unknown>) => createObjects(db, names),
   down: (db: Kysely<unknown>) => dropObjects(db, names),
-  // The trigger of the users reads the table, so it comes after it and goes before it.
+  // The trigger on users reads this table, so it is created after the table and dropped before it.
   inPlace: {
     async up(db: Kysely<unknown>) {
       await createObjects(db, names)
@@ -48,10 +48,10 @@ async function dropObjects(db: Kysely<unknown>, names: Names): Promise<void> {
 /**
  * `sign_up_item`: the account. `confirmed`: whether the identifier counts as confirmed, so that the user is signed in.
  *
- * `sign_up_message`, whose members are all null where `confirmed`: the row of send_throttle that notes its interval, and until
- * when the last message must have gone out for a new one to be due. Then the secrets of the message, the code challenge of a
- * PKCE flow or null, and the job {task, data} that sends the message: to a new user, and to a user who has not confirmed. A null
- * job sends nothing. The job for a new user has a third member, `message`: what operators see of it.
+ * `sign_up_message`: all members are NULL if `confirmed`. First the row of send_throttle for its interval, and the latest time of
+ * the last message at which a new one is due. Then the secrets of the message, the PKCE code challenge or NULL, and the jobs
+ * {task, data} that send it: to a new user, and to a user who has not confirmed. A NULL job sends nothing. The job for a new user
+ * has a third member, `message`: the message as operators see it.
  */
 async function createSignUpTypes(db: Kysely<unknown>, names: Names): Promise<void> {
   await sql`

@@ -1,6 +1,6 @@
-// The times at which users gave themselves the email or the phone that they have. The thief of a session can add an address of
-// their own and sign in by it: the new session looks fresh. So a new password counts only proofs by credentials that are old
-// enough. This is a table of its own because many statements read `users`.
+// When users changed to their present email or phone. The thief of a session can add an address and sign in by it, and the new
+// session looks fresh. So a new password accepts only proofs by credentials that are old enough. This is a separate table because
+// many statements read `users`.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource } from '../migration.ts'
 

@@ -1,7 +1,7 @@
-// A way to sign in: the user's own email or phone, or an account at an external provider. `provider_id` is the subject at the
-// provider; for email and phone it is the user's id.
+// A way to sign in: the user's email or phone, or an account at an external provider. `provider_id` is the subject at the
+// provider, or the user's id for email and phone.
 //
-// The table is the one that supabase/auth has, column by column; see the table of users.
+// The table equals the table of supabase/auth, column by column; see the table of users.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource } from '../migration.ts'
 

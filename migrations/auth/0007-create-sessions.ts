@@ -1,10 +1,10 @@
-// One row per sign-in. Refresh tokens and authentication methods belong to a session, so deleting its row ends it. All code
-// takes locks in one order: the row of the user, then of the session, then of its tokens.
+// One row per sign-in. Refresh tokens and authentication methods belong to a session, so deleting its row ends it. All code takes
+// locks in one order: the row of the user, then of the session, then of its tokens.
 //
-// The first part of the table is the one that supabase/auth has, column by column; see the table of users. `refreshed_at` has no
-// time zone there: it is in UTC. `oauth_client_id` refers to no table, because this service has no table of clients.
+// The first part equals the table of supabase/auth, column by column; see the table of users. `refreshed_at` has no time zone and
+// is in UTC. `oauth_client_id` refers to no table, because this service has no table of clients.
 //
-// The second part is the service's own: the address of the last refresh, and what the user calls the session.
+// The second part is the service's own: the address of the last refresh, and the user's name for the session.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource, Names } from '../migration.ts'
 
@@ -51,7 +51,7 @@ export const createSessions: MigrationSource = (names) => ({
   },
 })
 
-/** Refreshes change no indexed column, so they stay in their page. */
+/** Refreshes change no indexed column, so updated rows stay in their page. */
 async function createIndexes(db: Kysely<unknown>, names: Names): Promise<void> {
   const sessions = names.id('sessions')
   await sql`CREATE INDEX ${names.local('sessions_user_id_idx')} ON ${sessions} (user_id)`.execute(db)

@@ -1,4 +1,4 @@
-// The chain of refresh tokens of a session, by hash: the clear token is never stored. `counter` numbers the chain, and its
+// The chain of refresh tokens of a session, by hash. Tokens are never stored in clear. `counter` numbers the chain, and its
 // unique index also finds the newest token of a session. No updated column is indexed, so updates stay in their page.
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { MigrationSource, Names } from '../migration.ts'
@@ -14,7 +14,7 @@ export const createRefreshTokens: MigrationSource = (names) => {
     replaces: ['refresh_tokens'],
     up: (db: Kysely<unknown>) => createTable(db, names, key),
     down,
-    // The foreign key would lock sessions while `auth adopt` copies their tokens, so it comes with the switch.
+    // The foreign key would lock sessions while `auth adopt` copies their tokens, so the switch creates it.
     inPlace: { up: (db: Kysely<unknown>) => createTable(db, names, sql``), down },
   }
 }

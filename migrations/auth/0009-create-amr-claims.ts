@@ -1,9 +1,9 @@
-// How the user of a session has proven who they are, and when last: the `amr` claim of the session's access tokens.
+// How and when the user of a session last authenticated: the `amr` claim of the session's access tokens.
 //
-// The table is the one that supabase/auth has, column by column; see the table of users. One column is the service's own:
-// `credential_since` says since when the credential of the proof belongs to the account. The thief of a session can add a
-// credential of their own and sign in by it: the new session looks fresh. So a new password counts only proofs by credentials
-// that are old enough. NULL: since the account was made.
+// The table equals the table of supabase/auth, column by column, except one own column: `credential_since` is the time from which
+// the credential belongs to the account. The thief of a session can add a credential and sign in with it, and the new session
+// looks fresh. So a new password accepts only proofs by credentials that are old enough. NULL means since the creation of the
+// account. See the table of users.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource } from '../migration.ts'
 

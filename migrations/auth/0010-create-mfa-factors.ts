@@ -1,19 +1,18 @@
-// Second factors. Every refresh reads them: a user record lists them, and SESSIONS_ALLOW_LOW_AAL may limit a session that has
-// not shown one.
+// Second factors. Every refresh reads them: a user record lists them, and SESSIONS_ALLOW_LOW_AAL may limit a session without one.
 //
-// The first part of the table is the one that supabase/auth has, column by column; see the table of users. The service writes
-// no `secret` and no `web_authn_credential`: what it keeps of a factor stands in its own columns, the second part.
-// - `sealed_secret`: the secret of an authenticator app, sealed by the service.
-// - `last_used_step`: the time step of the last code that was taken. A code is taken once.
+// The first part equals the table of supabase/auth, column by column; see the table of users. The service writes no `secret` and
+// no `web_authn_credential`. It stores a factor in its own columns, the second part.
+// - `sealed_secret`: the encrypted secret of an authenticator app.
+// - `last_used_step`: the time step of the last accepted code. A code is accepted once.
 // - `credential`: the key of a WebAuthn factor and its counter, once the factor is verified.
-// - `proved_at`: when the factor was first shown; null for one that another service has verified.
-// - `guesses`, `guessed_at`: guesses since the owner last showed the factor. Each step of an authenticator app has a new code,
-//   so patience alone would win against a count per code. The service counts a guess before it compares it, so that no number
-//   of processes lets more guesses through.
+// - `proved_at`: when the factor was first used; NULL for one that another service has verified.
+// - `guesses`, `guessed_at`: attempts since the owner last used the factor. Each step of an authenticator app has a new code, so
+//   a count per code would not stop a patient attacker. The service counts an attempt before it compares the code, so that
+//   parallel processes cannot exceed the limit.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource, Names } from '../migration.ts'
 
-/** The columns of the service, beside those of supabase/auth. */
+/** The columns of the service, in addition to those of supabase/auth. */
 const OWN_COLUMNS = [
   'sealed_secret jsonb',
   'last_used_step bigint',
@@ -85,7 +84,7 @@ async function createIndexes(db: Kysely<unknown>, names: Names): Promise<void> {
   await createCleanUpIndex(db, names)
 }
 
-/** Clean-up deletes some rows at a time, again and again. These rows are always the first of this index. */
+/** Clean-up repeatedly deletes a few rows. They are always the first rows of this index. */
 async function createCleanUpIndex(db: Kysely<unknown>, names: Names): Promise<void> {
   await sql`
     CREATE INDEX ${names.local('mfa_factors_unverified_idx')} ON ${names.id('mfa_factors')} (created_at)

@@ -1,6 +1,6 @@
-// The challenges of second factors, with the address that each was asked from. The service raises `guesses` before it compares a
-// code, so that parallel guesses share one allowance. The hash of a code by SMS is keyed, and salted with the id of the row. A
-// challenge ends with the session that asked for it.
+// The challenges of second factors, each with the address of its request. The service increments `guesses` before it compares a
+// code, so that parallel attempts share one limit. The hash of a code by SMS is keyed, and salted with the id of the row. A
+// challenge ends with the session that requested it.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource } from '../migration.ts'
 

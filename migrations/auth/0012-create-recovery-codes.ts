@@ -1,11 +1,11 @@
-// Codes for users who have lost every other second factor. A user has one set of codes. To clients a set is a factor of the type
-// `recovery_code`, but the type of `mfa_factors` is an enum that supabase/auth shares: so sets have a table of their own, and
-// the view `user_factors` joins both for all that lists factors.
+// Codes for users who have lost every other second factor. A user has one set of codes. To clients a set is a factor of type
+// `recovery_code`, but the type of `mfa_factors` is an enum shared with supabase/auth. So sets have a separate table, and the
+// view `user_factors` joins both tables for lists of factors.
 //
-// `codes_at` is when the codes were made: new codes replace those of the set, whose row stays.
+// `codes_at` is when the codes were created. New codes replace the codes of the set, but its row stays.
 //
-// `guesses` and `failing_since` count guesses at the codes of a set within a window. The service counts a guess before
-// it compares it, so that no number of processes lets more guesses through.
+// `guesses` and `failing_since` count attempts at the codes of a set within a window. The service counts an attempt before it
+// compares the code, so that parallel processes cannot exceed the limit.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource, Names } from '../migration.ts'
 
@@ -49,9 +49,8 @@ async function createTables(db: Kysely<unknown>, names: Names): Promise<void> {
 }
 
 /**
- * The view of what clients are shown of each factor of a user. Nobody has to prove that they have the codes: they are shown
- * once. The view has the rights of the user who reads it. With the rights of its owner, it would show rows that row level
- * security hides.
+ * The view of each user's factors as clients see them. Recovery codes need no verification, because they are shown once. The view
+ * has the rights of the reader. With the rights of its owner, it would show rows that row-level security hides.
  */
 async function createView(db: Kysely<unknown>, names: Names): Promise<void> {
   await sql`

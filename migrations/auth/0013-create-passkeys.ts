@@ -1,8 +1,8 @@
 // Passkeys, and the challenges of their ceremonies. The request that answers a challenge deletes its row. The public key of a
-// passkey is no secret. A sign-in updates no indexed column.
+// passkey is not secret. A sign-in updates no indexed column.
 //
-// `session_id` is the session that registered the passkey, or that asked for the challenge of a registration. The challenge ends
-// with its session. The passkey does not, so it has no foreign key; NULL for a passkey that supabase/auth has registered.
+// `session_id` is the session that registered the passkey, or that requested the challenge of a registration. The challenge ends
+// with its session. The passkey does not, so it has no foreign key. NULL for a passkey registered by supabase/auth.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource, Names } from '../migration.ts'
 

@@ -1,17 +1,17 @@
-// The data that a sign-in of several requests must remember: the code challenge of PKCE and the code issued against it, and for
-// external providers the page where the user came from and the provider's own secrets (sealed). Rows live minutes.
+// The state of a sign-in with several requests: the PKCE code challenge and the issued code, and for external providers the page
+// from which the user came and the provider's own secrets (encrypted). Rows live for minutes.
 //
-// - `claimed_at`: a provider's answer comes back once. The request that takes the row for the answer marks it, so that no lock is
-//   held while the service asks the provider.
-// - `linking_session_id`: a flow that links an identity to an account belongs to the session that began it, and ends with it.
-//   A user who has been signed out must not be able to finish a way back in.
-// - `linking_aal`: what the token that began the linking had shown, since the flow comes back without the token. `aal1` must not
-//   change the address of a user who has a second factor, whatever the session shows by then. NULL counts as `aal1`.
-// - `linked_account`: where PKCE is required, the exchange of the code links the identity, because only the client that began the
-//   flow has the verifier. An attacker may have led the browser that comes back from the provider, and the browser's account
-//   would become a way into the account of the attacker. The provider's account waits here until the exchange.
-// - `is_sso_user`: whether the user was an SSO user already when the auth code was given. A code from before leads nowhere: an
-//   SSO user who leaves the company must find no other way in.
+// - `claimed_at`: a provider's answer is used once. The request that handles it marks the row, so that no lock is held while the
+//   service calls the provider.
+// - `linking_session_id`: a flow that links an identity to an account belongs to the session that began it, and ends with it. A
+//   signed-out user must not be able to add a way to sign in again.
+// - `linking_aal`: the assurance level of the token that began the linking, because the flow returns without the token. `aal1`
+//   must not change the address of a user with a second factor, whatever level the session has by then. NULL counts as `aal1`.
+// - `linked_account`: if PKCE is required, the exchange of the code links the identity, because only the client that began the
+//   flow has the verifier. An attacker may have directed another browser to the provider. The account of that browser would
+//   become a way into the attacker's account. The provider's account waits here until the exchange.
+// - `is_sso_user`: whether the user was an SSO user when the auth code was issued. An earlier code is refused: an SSO user who
+//   leaves the company must find no other way in.
 // - `credential_since`: since when the credential of this sign-in belongs to the account; see `mfa_amr_claims`.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource, Names } from '../migration.ts'

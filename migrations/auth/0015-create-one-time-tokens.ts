@@ -1,11 +1,11 @@
 // The secrets of one message: the token of the link (high entropy, SHA-256) and the typed code (few digits, keyed and salted).
-// Both secrets share a row, so using either ends both, and a new message of the same kind replaces the row.
+// Both secrets are in one row, so using either one ends both. A new message of the same kind replaces the row.
 //
-// `session_id` is the session that asked for a nonce, which ends with the session. Other messages have none: a change of address
-// keeps its session in the row of the user, because its messages can be sent again.
+// `session_id` is the session that requested a nonce. The nonce ends with the session. Other messages have none: a change of
+// address keeps its session in the row of the user, because its messages can be resent.
 //
-// `is_resent` marks a message of a change of address that anybody may have had sent again. It stands beside the message that a
-// session asked for, and ends nothing.
+// `is_resent` marks a message of a change of address that anybody may have had resent. It is stored in addition to the message
+// that a session requested, and does not end that message.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource } from '../migration.ts'
 
@@ -41,8 +41,8 @@ export const createOneTimeTokens: MigrationSource = (names) => ({
     await sql`
       CREATE INDEX ${names.local('one_time_tokens_session_idx')} ON ${tokens} (session_id)
       WHERE session_id IS NOT NULL`.execute(db)
-    // Clean-up deletes some rows at a time, again and again. Tokens do not expire in the order of their ids (a code by SMS lives
-    // a minute, a link a day), so the expired ones are the first of an index of their own.
+    // Clean-up repeatedly deletes a few rows. Tokens do not expire in the order of their ids (a code by SMS lives a minute, a
+    // link a day), so a separate index starts with the expired ones.
     await sql`CREATE INDEX ${names.local('one_time_tokens_expires_idx')} ON ${tokens} (expires_at)`.execute(db)
   },
   async down(db: Kysely<unknown>) {

@@ -1,6 +1,6 @@
-// Providers that admins add while the service runs. `settings` is a document that the service checks: what to ask the provider,
-// and how to read its answers. The client secret is sealed. Identities name a provider by its identifier, and outlive it.
-// `deleted_providers` holds the meaning of the subjects of a deleted provider, so that another issuer does not get its
+// Providers that admins add at run time. `settings` is a document that the service checks: the requests to the provider, and how
+// to read its responses. The client secret is encrypted. Identities name a provider by its identifier and remain without it.
+// `deleted_providers` stores the issuer and the subject claim of a deleted provider, so that another issuer cannot get its
 // identifier.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource } from '../migration.ts'

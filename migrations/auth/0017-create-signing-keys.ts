@@ -1,5 +1,5 @@
 // The keys of access tokens. A `next` key is published and waits, the `active` key signs, a `retired` key verifies until
-// `retire_at`. The service seals the private parts: somebody who has only the database cannot forge a token.
+// `retire_at`. The service encrypts the private parts, so the database is not enough to forge a token.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource } from '../migration.ts'
 

@@ -1,5 +1,5 @@
-// The acts of users, admins and operators, and whom they concern. Entries outlive the users and sessions that they name, so no
-// column is a foreign key.
+// The acts of users, admins and operators, and the affected users. Entries remain after their users and sessions are deleted, so
+// no column is a foreign key.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource, Names } from '../migration.ts'
 
@@ -20,19 +20,19 @@ export const createAuditLog: MigrationSource = (names) => ({
         payload jsonb NOT NULL
       )`.execute(db)
     await sql`CREATE INDEX ${names.local('audit_log_created_at_idx')} ON ${entries} (created_at DESC)`.execute(db)
-    // Operators look for what was done to a user, and by whom. Refreshes are left out: they are most of the log, and so hot that
-    // each further index would be felt.
+    // Operators look up acts on a user, and who did them. The index omits refreshes, because they are most of the log, and each
+    // further index would slow them.
     await sql`
       CREATE INDEX ${names.local('audit_log_target_idx')} ON ${entries} (target_user_id, created_at DESC)
       WHERE log_type <> 'token'`.execute(db)
     await sql`
       CREATE INDEX ${names.local('audit_log_actor_idx')} ON ${entries} (actor_id, created_at DESC)
       WHERE actor_id <> target_user_id`.execute(db)
-    // Operators see how many have signed in by day.
+    // Operators see the number of sign-ins by day.
     await sql`
       CREATE INDEX ${names.local('audit_log_login_idx')} ON ${entries} (created_at) WHERE action = 'login'`.execute(db)
-    // Operators look for an action, also for an action that nobody did. The index leaves out the frequent actions: they are found
-    // by their time, and a row in one more index would slow every sign-in and refresh.
+    // Operators look up actions, even actions without entries. The index omits frequent actions: these are found by time, and one
+    // more index would slow every sign-in and refresh.
     await sql`
       CREATE INDEX ${names.local('audit_log_action_idx')} ON ${entries} (action, created_at DESC, id DESC)
       WHERE action NOT IN ('login', 'token_revoked', 'token_refreshed')`.execute(db)
@@ -45,8 +45,8 @@ export const createAuditLog: MigrationSource = (names) => ({
 })
 
 /**
- * The name of an actor is a copy of metadata that the actor chose, of up to 64 KiB. The trigger shortens the name for every
- * role that writes an entry, so that strangers cannot make the log grow by their names.
+ * The name of an actor is copied from metadata that the actor chose, up to 64 KiB. The trigger shortens the name for every role
+ * that writes an entry, so that strangers cannot inflate the log with long names.
  */
 async function boundNames(db: Kysely<unknown>, names: Names): Promise<void> {
   await sql`
@@ -56,7 +56,7 @@ async function boundNames(db: Kysely<unknown>, names: Names): Promise<void> {
       RETURN NEW;
     END
     $$`.execute(db)
-  // PostgreSQL judges the condition without a call of the function, which hardly any entry needs.
+  // PostgreSQL checks the condition without calling the function, which very few entries need.
   await sql`
     CREATE TRIGGER ${names.local('audit_log_name_bounded')} BEFORE INSERT ON ${names.id('audit_log_entries')}
     FOR EACH ROW WHEN (length(NEW.payload ->> 'actor_name') > 120)

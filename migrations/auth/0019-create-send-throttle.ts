@@ -1,6 +1,6 @@
-// When somebody last asked for a message of a kind, by a keyed hash of the address. Known and unknown addresses have rows alike,
-// so that the interval between two messages does not tell who has an account. `mfa_sms` counts by phone: enrolling the phone
-// anew as a second factor does not begin its interval anew.
+// The time of the last request for a message of a kind, by a keyed hash of the address. Known and unknown addresses both have
+// rows, so that the interval between messages does not reveal who has an account. `mfa_sms` counts by phone, so that enrolling
+// the phone again as a second factor does not restart its interval.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource } from '../migration.ts'
 

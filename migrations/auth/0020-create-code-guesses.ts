@@ -1,5 +1,5 @@
-// How often somebody has guessed at the codes of an address in a day, by a keyed hash of the address as in `send_throttle`. The
-// count outlives a code: each new message gives ten new guesses, so patience alone would win against a count per code.
+// The number of attempts at the codes of an address in a day, by a keyed hash as in `send_throttle`. The count outlives a code:
+// each new message allows ten more attempts, so a count per code would not stop a patient attacker.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource } from '../migration.ts'
 

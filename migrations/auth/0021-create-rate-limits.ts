@@ -1,6 +1,5 @@
-// The counters of rate-limiter-flexible when RATE_LIMIT_STORE is `postgres`. The columns are the library's own. A migration
-// makes the table because the role of the service may not create tables. It is unlogged: after a crash, counting from zero is
-// fine.
+// The counters of rate-limiter-flexible if RATE_LIMIT_STORE is `postgres`, with the columns of the library. A migration creates
+// the table, because the role of the service may not. It is unlogged, because counting from zero after a crash is acceptable.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource } from '../migration.ts'
 

@@ -1,6 +1,6 @@
-// Jobs whose cause is one call of a function: the function writes them here, in its own transaction, and the service moves them
-// to the queue after the commit. So no hot function waits for a lock of the queue or sends a NOTIFY. What the queue does not
-// take stays here, and `created_at` shows for how long.
+// Jobs caused by a single function call. The function writes them here, in its own transaction, and the service moves them to the
+// queue after the commit. So no hot function waits for a lock of the queue or sends a NOTIFY. Jobs that the queue refuses stay
+// here, and `created_at` shows for how long.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource } from '../migration.ts'
 

@@ -1,6 +1,6 @@
 // An operator may send a change twice, by a double click or after a lost connection. The change must have its effect once, and
-// the second request gets the answer of the first. The row is written in the transaction of the change, so there is no change
-// without a row. The answer is encrypted: it may be a link that signs in, and it names users.
+// the second request gets the answer of the first. The row is written in the transaction of the change, so no change lacks a row.
+// The answer is encrypted, because it may contain a sign-in link, and it names users.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource } from '../migration.ts'
 

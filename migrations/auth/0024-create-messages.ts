@@ -1,7 +1,7 @@
-// Operators are asked why a mail has not come. The queue cannot tell: its jobs are sealed, and finished jobs are deleted after a
-// day. So each mail and SMS has a row here, written in the transaction that queues it. It holds neither text, code nor link, and
-// of the address only what support needs to recognise it. The row outlives its user, as the audit log does, until it is cleaned
-// up.
+// Operators must be able to explain why a mail has not arrived. The queue is not enough: its jobs are encrypted, and finished
+// jobs are deleted after a day. So each mail and SMS has a row here, written in the transaction that queues it. It contains no
+// text, code or link, and only so much of the address that support can recognise it. The row remains without its user, like the
+// audit log, until clean-up.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource } from '../migration.ts'
 
@@ -24,7 +24,7 @@ export const createMessages: MigrationSource = (names) => ({
       )`.execute(db)
     await sql`CREATE INDEX ${names.local('messages_created_idx')} ON ${messages} (created_at, id)`.execute(db)
     await sql`CREATE INDEX ${names.local('messages_user_idx')} ON ${messages} (user_id, created_at, id)`.execute(db)
-    // Nearly all messages are sent. Operators look for the other messages.
+    // Nearly all messages have the status `sent`. Operators look for the other messages.
     await sql`
       CREATE INDEX ${names.local('messages_unsent_idx')} ON ${messages} (status, created_at, id)
       WHERE status <> 'sent'`.execute(db)

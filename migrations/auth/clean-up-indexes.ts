@@ -1,9 +1,8 @@
 import { type RawBuilder, sql } from 'kysely'
 
 /**
- * The indexes of `users` that clean-up walks, by name, each with what its definition says behind the name of
- * the table. Clean-up deletes some rows at a time, again and again: these rows are always the first of an
- * index. `auth adopt` makes them without a lock.
+ * The indexes of `users` for clean-up, by name, each with the part of its definition after the table name. Clean-up repeatedly
+ * deletes a few rows, which are always the first of an index. `auth adopt` creates the indexes without a lock.
  */
 export const CLEAN_UP_INDEXES: Readonly<Record<string, RawBuilder<unknown>>> = {
   users_staged_at_idx: sql`(staged_at) WHERE staged_at IS NOT NULL`,

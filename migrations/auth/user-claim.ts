@@ -2,14 +2,14 @@ import { type Kysely, sql } from 'kysely'
 import type { Names } from '../migration.ts'
 
 /**
- * The user who confirms an account for the first time takes it over, because what the account had before may be a stranger's.
- * `confirmed_at` cannot say whether it is the first time: it is null again once an established account gets another address or
- * loses its own. The first change of a confirmation writes `claimed_at`. Two other acts write it too: an admin creates a user,
- * or a user signs in through a provider that tells no address, since nobody else can own such a user. A confirmed row needs no
- * claim until then.
+ * The user who first confirms an account takes it over, because its earlier content may be a stranger's. `confirmed_at` does not
+ * show whether this is the first time: it becomes null again when an established account gets another address or loses its own.
+ * The first change of a confirmation writes `claimed_at`. So do two other acts: an admin creates a user, or a user signs in
+ * through a provider that reports no address, because nobody else can own such a user. Until then, a confirmed row needs no
+ * claim.
  *
- * The trigger has the rights of its owner: SQL of other roles may confirm a user. Nobody else may make a trigger of its
- * function on a table of their own.
+ * The trigger has the rights of its owner, because SQL of other roles may confirm a user. No other role may create a trigger with
+ * its function on its own table.
  */
 export async function createClaim(db: Kysely<unknown>, names: Names): Promise<void> {
   await sql`

@@ -1,6 +1,6 @@
-// Products: what the API sells. A deleted product keeps its row, because stock movements point at it, and frees its SKU.
-// Therefore every index except the primary key covers live rows only. The SKU has the collation "C": it is compared by code
-// point, and its unique index also serves prefixes and the order by SKU.
+// Products: the goods that the API sells. A deleted product keeps its row, because stock movements refer to it, but its SKU
+// becomes free. Therefore every index except the primary key covers only live rows. The SKU has the collation "C": it is compared
+// by code point, and its unique index also serves prefixes and the order by SKU.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource, Names } from '../migration.ts'
 
@@ -10,9 +10,9 @@ export const createProducts: MigrationSource = (names) => ({
     await createTable(db, names)
     await sql`ALTER SEQUENCE ${names.id('product_revision_seq')} OWNED BY ${names.id('products')}.revision`.execute(db)
     await createIndexes(db, names)
-    // PostgreSQL does not use the statistics of a partial index to estimate how many SKUs begin with a text. Without these
-    // statistics it expects one product in 200 for any text. Among a million products it would then read the list in order,
-    // instead of the index of words.
+    // PostgreSQL does not use statistics of a partial index to estimate how many SKUs begin with a text. Without these statistics
+    // it expects one product in 200 for any text. With a million products it would then scan the list in order, instead of using
+    // the index of words.
     await sql`CREATE STATISTICS ${names.id('products_lower_sku_stats')}
       ON (lower(sku COLLATE "default")) FROM ${names.id('products')}`.execute(db)
   },
@@ -22,9 +22,9 @@ export const createProducts: MigrationSource = (names) => ({
 })
 
 /**
- * Ids stop at the largest integer that a JSON number carries exactly. `revision` orders all changes to all products. A list
- * weighs a page of products by `attributes_length` before it reads their attributes. The column is computed when a product is
- * written, so the list touches neither the text nor its parts outside the row.
+ * The maximum id is the largest integer that a JSON number represents exactly. `revision` orders all changes to all products. A
+ * list uses `attributes_length` to estimate the size of a page before it reads the attributes. The column is computed on write,
+ * so the list reads neither the text nor its out-of-line storage.
  */
 async function createTable(db: Kysely<unknown>, names: Names): Promise<void> {
   await sql`CREATE TABLE ${names.id('products')} (

@@ -1,8 +1,8 @@
-// The rows that an import has read so far, if it stores all products of a file or none. The rows wait here without a lock until
-// the file has ended. Stored as they arrive, in one transaction, they would lock products for as long as the client takes to send
-// the file. The tables are not logged: the import counts the rows before it applies them, and so notices that a crash has emptied
-// the tables. A crash sets the sequence of such a table back, too. So ids are random: a file that arrives on after a crash must
-// not add its rows to a file that has got the same number since.
+// The rows read so far by an import that stores all products of a file or none. Rows wait here without a lock until the file has
+// ended. If they were stored on arrival in one transaction, products would be locked while the client sends the file. The tables
+// are unlogged: the import counts the rows before it applies them, and so notices if a crash has emptied the tables. A crash also
+// resets the sequence of an unlogged table. So ids are random: a file that continues after a crash must not add its rows to
+// another file with the same number.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource } from '../migration.ts'
 

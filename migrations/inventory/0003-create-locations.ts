@@ -1,5 +1,5 @@
-// Locations: where stock is kept, with one to begin with. A deleted location keeps its row, because stock movements point at
-// it, and frees its code.
+// Locations: places that keep stock. One exists from the start. A deleted location keeps its row, because stock movements refer
+// to it, but its code becomes free.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource, Names } from '../migration.ts'
 
@@ -28,10 +28,7 @@ export const createLocations: MigrationSource = (names) => ({
   },
 })
 
-/**
- * A trigger counts the version, so it also counts changes by an operator's SQL. A change that alters nothing
- * keeps the version.
- */
+/** A trigger counts the version, so changes by an operator's SQL count too. An update without a difference keeps the version. */
 async function countVersions(db: Kysely<unknown>, names: Names): Promise<void> {
   await sql`
     CREATE FUNCTION ${names.id('count_location_version')}() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -39,8 +36,7 @@ async function countVersions(db: Kysely<unknown>, names: Names): Promise<void> {
       NEW.version := OLD.version + 1;
       RETURN NEW;
     END $$`.execute(db)
-  // One comparison of rows would be written with other parentheses by a dump, and `migrate drift` would
-  // report it after a restore.
+  // A dump would write one row comparison with other parentheses, and `migrate drift` would report it after a restore.
   await sql`
     CREATE TRIGGER ${names.local('locations_version')} BEFORE UPDATE ON ${names.id('locations')}
     FOR EACH ROW WHEN (OLD.code IS DISTINCT FROM NEW.code OR OLD.name IS DISTINCT FROM NEW.name

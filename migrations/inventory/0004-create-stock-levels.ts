@@ -1,11 +1,11 @@
-// Stock levels: how much of a product a location has. A level is the sum of its movements. It is stored because summing the
-// ledger would cost more with every movement. The checks are the last net under every function that changes a level.
+// Stock levels: the quantity of a product at a location. A level is the sum of its movements. It is stored, because summing the
+// ledger would slow down with every movement. The checks protect against errors in functions that change levels.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource } from '../migration.ts'
 
 export const createStockLevels: MigrationSource = (names) => ({
   async up(db: Kysely<unknown>) {
-    // Levels change often. Space that each page keeps free lets PostgreSQL update a row without a new index entry.
+    // Levels change often. With free space in each page, PostgreSQL can update a row without a new index entry.
     await sql`CREATE TABLE ${names.id('stock_levels')} (
       product_id bigint NOT NULL,
       location_id bigint NOT NULL,

@@ -1,6 +1,5 @@
-// A product or location that has stock cannot be deleted by any role. `check_target` and the foreign keys of levels hold both
-// rows until a movement commits. A deletion waits for such movements, looks at the stock after them, and makes later movements
-// wait for the deletion.
+// No role can delete a product or location with stock. `check_target` and the foreign keys of levels lock both rows until a
+// movement commits. A deletion waits for such movements, then checks the stock, and blocks later movements until it ends.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource } from '../migration.ts'
 
@@ -12,7 +11,7 @@ const GUARDED = [
 export const guardStock: MigrationSource = (names) => ({
   async up(db: Kysely<unknown>) {
     for (const { table, column } of GUARDED) {
-      // Reserved stock is on hand too, so a check of `on_hand` covers both.
+      // Reserved stock is also on hand, so a check of `on_hand` covers both.
       await sql`
         CREATE FUNCTION ${names.id(`guard_${table}`)}() RETURNS trigger LANGUAGE plpgsql AS $$
         BEGIN

@@ -1,7 +1,6 @@
-// Movements: the ledger of stock. Every change of a level is a row that never changes, and the level is their
-// sum. The function `apply_movement` alone writes rows, under the lock of the level, so within a level ids
-// and times rise together. Rows have no foreign keys: the locked level has them, and each would cost every
-// movement a look-up.
+// Movements: the ledger of stock. Every change of a level is a row that never changes, and the level is their sum. Only the
+// function `apply_movement` writes rows, with the level locked, so within a level ids and times rise together. Rows have no
+// foreign keys: the locked level has them, and each would cost every movement a look-up.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource, Names } from '../migration.ts'
 
@@ -10,9 +9,8 @@ export const createMovements: MigrationSource = (names) => ({
     await createTable(db, names)
     await createIndexes(db, names)
     await refuseChanges(db, names)
-    // A line of a request. `on_hand_delta` is what on_hand grows by, `counted` is what on_hand becomes; one of the two is null.
-    // Where `to_location_id` is set, what leaves one location enters the other. `expected_on_hand` is what must be on hand
-    // before.
+    // A line of a request. `on_hand_delta` changes on_hand, `counted` replaces it; one of the two is NULL. If `to_location_id` is
+    // set, the stock moves to that location. `expected_on_hand` is the required stock on hand before the change.
     await sql`
       CREATE TYPE ${names.id('stock_line')} AS (
         type text, product_id bigint, location_id bigint, to_location_id bigint,
@@ -27,8 +25,8 @@ export const createMovements: MigrationSource = (names) => ({
 })
 
 /**
- * One CHECK states for each type what a row may say. A shipment that commits a reservation takes reserved stock. Functions build
- * whole rows, so a new column goes to the end.
+ * One CHECK states the allowed values of a row for each type. A shipment that commits a reservation takes reserved stock.
+ * Functions build whole rows, so a new column must be the last.
  */
 async function createTable(db: Kysely<unknown>, names: Names): Promise<void> {
   await sql`CREATE TABLE ${names.id('movements')} (
@@ -71,7 +69,7 @@ async function createTable(db: Kysely<unknown>, names: Names): Promise<void> {
   )`.execute(db)
 }
 
-/** A list of movements is in the order of time. Each of its filters has an index that keeps this order. */
+/** A list of movements is ordered by time. Each filter has an index with this order. */
 async function createIndexes(db: Kysely<unknown>, names: Names): Promise<void> {
   const indexes = [
     sql`${names.local('movements_level_idx')} ON ${names.id('movements')} (product_id, location_id, created_at, id)`,
@@ -85,7 +83,7 @@ async function createIndexes(db: Kysely<unknown>, names: Names): Promise<void> {
   for (const index of indexes) await sql`CREATE INDEX ${index}`.execute(db)
 }
 
-/** Refuses changes of rows, also by the owner of the table. The role of the service lacks the right to make them. */
+/** Refuses changes of rows, even by the owner of the table. The role of the service has no right to change them. */
 async function refuseChanges(db: Kysely<unknown>, names: Names): Promise<void> {
   await sql`
     CREATE FUNCTION ${names.id('refuse_change')}() RETURNS trigger LANGUAGE plpgsql AS $$

@@ -1,11 +1,11 @@
-// Reservations: stock that is promised to somebody and still on hand. `remaining` is the part of a reservation that is still
-// reserved, so what a level has reserved is the sum over its reservations.
+// Reservations: stock kept for a customer and still on hand. `remaining` is the part of a reservation that is still reserved, so
+// the reserved quantity of a level is the sum over its reservations.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource, Names } from '../migration.ts'
 
 export const createReservations: MigrationSource = (names) => ({
   async up(db: Kysely<unknown>) {
-    // Every reservation ends by an update. The free space of a page keeps such a row beside the row that it replaces.
+    // Every reservation ends with an update. Free space in the page keeps the new row version next to the old one.
     await sql`CREATE TABLE ${names.id('reservations')} (
       id bigint GENERATED ALWAYS AS IDENTITY (MAXVALUE 9007199254740991),
       product_id bigint NOT NULL,
@@ -32,7 +32,7 @@ export const createReservations: MigrationSource = (names) => ({
   },
 })
 
-/** One index finds due reservations. The others serve the filters of the list, in the order of ids. */
+/** One index finds due reservations. The others serve the filters of the list, ordered by id. */
 async function createIndexes(db: Kysely<unknown>, names: Names): Promise<void> {
   const indexes = [
     sql`${names.local('reservations_due_idx')} ON ${names.id('reservations')} (expires_at) WHERE status = 'active'`,

@@ -1,5 +1,5 @@
 // Idempotency keys: a client that repeats a request with its key must find the first effect or wait for it, and never cause a
-// second one. A key is claimed in the transaction of the effect, so a refused request leaves no trace of its key either.
+// second one. A key is claimed in the transaction of the effect, so a refused request does not store its key either.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource } from '../migration.ts'
 
@@ -20,8 +20,7 @@ export const createIdempotencyKeys: MigrationSource = (names) => ({
     )`.execute(db)
     await sql`CREATE INDEX ${names.local('idempotency_keys_created_idx')}
       ON ${names.id('idempotency_keys')} (created_at)`.execute(db)
-    // The caller of a request, null without authentication; and the key of the request with its path and content, null without a
-    // key.
+    // The caller, NULL without authentication. The idempotency key with path and content, NULL without a key.
     await sql`CREATE TYPE ${names.id('caller')} AS (actor text, key text, path text, request_hash bytea)`.execute(db)
   },
   async down(db: Kysely<unknown>) {

@@ -1,4 +1,4 @@
-// Users: the list that the API shows. Its reference promises these five, with the ids 1 to 5, in each new database.
+// Users: the list that the API shows. Its reference promises these five users, with ids 1 to 5, in each new database.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource } from '../migration.ts'
 

@@ -1,4 +1,4 @@
-// Counters of the rate limiter. Replicas share their limits through this table, and their role may not create it.
+// Counters of the rate limiter. Replicas share limits through this table. The role of the service may not create it.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource } from '../migration.ts'
 

@@ -1,5 +1,5 @@
-// The changes by operators of a console, and who made them (console reference: Audit of operators). Each change adds its row in
-// its own transaction, and no row ever changes.
+// Changes by operators of a console (console reference: Audit of operators). Each change adds its row in its own transaction, and
+// rows never change.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource } from '../migration.ts'
 

@@ -1,6 +1,5 @@
-// Imports that operators have started, with their files. A file waits here in pieces until its import has ended, so that another
-// process can go on with it when one has died. `report` counts what is stored: it is written in the transactions that store
-// products.
+// Imports started by operators, with their files. A file is stored here in pieces until its import has ended, so that another
+// process can continue if one dies. `report` counts stored products. It is written in the transactions that store them.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource } from '../migration.ts'
 

@@ -1,4 +1,4 @@
-// An app is a machine that calls the API. Its keys are stored as keyed digests only, so the database reveals no key.
+// An app is a program that calls the API. Only keyed digests of its keys are stored, so the database reveals no key.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource, Names } from '../migration.ts'
 
@@ -14,7 +14,7 @@ export const createApps: MigrationSource = (names) => ({
         CONSTRAINT ${names.local('apps_pk')} PRIMARY KEY (id),
         CONSTRAINT ${names.local('apps_id_ck')} CHECK (id ~ '^[0-9a-f]{24}$')
       )`.execute(db)
-    // Operators find apps by how their names begin, in any case, and by the end of a key.
+    // Operators find apps by the beginning of their names, in any case, and by the end of a key.
     await sql`
       CREATE INDEX ${names.local('apps_name_ix')} ON ${names.id('apps')} ((lower(left(name, 255)) COLLATE "C"), id)`.execute(
       db,
@@ -45,7 +45,7 @@ async function createKeys(db: Kysely<unknown>, names: Names): Promise<void> {
       CONSTRAINT ${names.local('app_keys_id_ck')} CHECK (id ~ '^[0-9a-f]{24}$'),
       CONSTRAINT ${names.local('app_keys_mac_ck')} CHECK (octet_length(mac) = 32)
     )`.execute(db)
-  // An app may have any number of keys, of which lists show the newest, and any number of them revoked.
+  // An app may have any number of keys, including revoked ones. Lists show the newest ones.
   await sql`
     CREATE INDEX ${names.local('app_keys_kept_ix')} ON ${names.id('app_keys')} (app_id, id) WHERE revoked IS NULL`.execute(
     db,
@@ -54,8 +54,8 @@ async function createKeys(db: Kysely<unknown>, names: Names): Promise<void> {
 }
 
 /**
- * Registration may be by invitation: then an app is made with a code that an operator gave out. A code makes one app. Otherwise
- * anybody could make apps, and an operator could only slow that down.
+ * If registration is by invitation, an app is created with a code from an operator. A code creates one app. Without this, anybody
+ * could create apps, and an operator could only slow that down.
  */
 async function createInvitations(db: Kysely<unknown>, names: Names): Promise<void> {
   await sql`

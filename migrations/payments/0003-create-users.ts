@@ -1,5 +1,5 @@
-// A user who looks after merchants is known by an email address, whatever the case of its letters A to Z. The collation C
-// leaves other letters alone: the sign of Kelvin is no K to a mail server, so its address is another mailbox.
+// A user who manages merchants is identified by an email address, ignoring the case of the letters A to Z. The collation C does
+// not change other letters: the Kelvin sign is not a K to a mail server, so an address with it is another mailbox.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource } from '../migration.ts'
 

@@ -1,13 +1,13 @@
-// A merchant holds everything below it. Its tag stands in the last eight digits of each id below it, so that one query
-// finds the merchant of any id.
+// Most rows belong to a merchant. The last eight digits of each of their ids are the merchant's tag, so that one query finds the
+// merchant of any id.
 //
-// - `key`: the public key, by which the checkout names the merchant. It authenticates nobody.
-// - `holder`: who owns the account of `iban`. NULL: the company of `name`.
-// - `acquirer`: the name of the company that moves the merchant's money. NULL: none, so a live merchant cannot be paid.
-// - `claim`: the permissions, as booleans such as `canCapture`. One that is absent would be neither allowed nor refused.
-// - `pricing`: `rate` in basis points, and amounts of money by the name of their fee. Operators write both by a function with
-//   free arguments, so the table refuses a fee that would pay the merchant, and text where a function reads a number.
-// - `tds_mode`: which outcomes of 3-D Secure let a payment go on. `attempt`: all but a rejection; `full`: authentication alone.
+// - `key`: the public key, with which the checkout names the merchant. It authenticates nobody.
+// - `holder`: the owner of the account `iban`. NULL: the company of `name`.
+// - `acquirer`: the company that moves the merchant's money. NULL: none, so a live merchant cannot be paid.
+// - `claim`: the permissions, as booleans such as `canCapture`. An absent one would be neither allowed nor refused.
+// - `pricing`: `rate` in basis points, and amounts of money by fee name. Operators write both by a function with free arguments,
+//   so the table refuses a fee that would pay the merchant, and text instead of a number.
+// - `tds_mode`: the allowed outcomes of 3-D Secure. `attempt`: all except a rejection; `full`: only authentication.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource, Names } from '../migration.ts'
 
@@ -70,8 +70,8 @@ export const createMerchants: MigrationSource = (names) => ({
 })
 
 /**
- * Operators find merchants by how these texts begin, in any case. With the collation C, a beginning is a range of
- * the index. Anybody may make merchants of either mode, so a list of the other mode has an index too.
+ * Operators find merchants by the beginning of these texts, in any case. With the collation C, a beginning is a range of the
+ * index. Anybody may create merchants of either mode, so a list of the other mode also has an index.
  */
 async function createSearch(db: Kysely<unknown>, names: Names): Promise<void> {
   for (const column of ['name', 'email', 'website']) {
@@ -85,10 +85,7 @@ async function createSearch(db: Kysely<unknown>, names: Names): Promise<void> {
   await sql`CREATE INDEX ${names.local('merchants_live_ix')} ON ${merchants} (id) WHERE NOT test`.execute(db)
 }
 
-/**
- * The id of a seeded merchant may end in a tag that is not the tag of the merchant. Such an id is listed here with its
- * merchant.
- */
+/** The id of a seeded merchant may end with another merchant's tag. Such an id is listed here with its merchant. */
 async function createAliases(db: Kysely<unknown>, names: Names): Promise<void> {
   await sql`
     CREATE TABLE ${names.id('id_aliases')} (

@@ -1,4 +1,4 @@
-// Any number of apps and users share a merchant with the same rights. Every request reads the membership of its caller.
+// Any number of apps and users share a merchant with equal rights. Every request reads the membership of its caller.
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { MigrationSource, Names } from '../migration.ts'
 
@@ -40,8 +40,8 @@ const nameColumns = sql`
       email text,`
 
 /**
- * Merchants share the record of a user. Its id and date would tell a member that another merchant has invited the address, so
- * members see an id and an address that belong to the membership alone.
+ * Merchants share the record of a user. Its id and date would reveal to a member that another merchant has invited the address.
+ * So members see an id and an address that belong only to the membership.
  */
 async function hideSharedRecord(db: Kysely<unknown>, table: RawBuilder<unknown>, names: Names): Promise<void> {
   await sql`

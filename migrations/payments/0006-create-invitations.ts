@@ -1,5 +1,5 @@
-// A user is invited by email and becomes a member by accepting. Only the digest of the token in the mail is stored, so the
-// database lets nobody accept. An invitation ends with its membership.
+// A user is invited by email and becomes a member by accepting. Only the digest of the mail's token is stored, so a reader of the
+// database cannot accept. An invitation ends with its membership.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource } from '../migration.ts'
 

@@ -1,6 +1,6 @@
-// A merchant has one row that every posting changes: the balance, the last id, and the heads of both chains of hashes. Only the
-// transaction that holds the lock of this row writes below the merchant. So ids become visible in rising order, and each link
-// of a chain is written after the link before it.
+// A merchant has one row that every posting changes: the balance, the last id, and the ends of both hash chains. Only the
+// transaction that holds this row's lock writes rows of the merchant. So ids become visible in rising order, and each link of a
+// chain is written after the previous link.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource } from '../migration.ts'
 
@@ -12,8 +12,8 @@ const comments = {
 export const createBalances: MigrationSource = (names) => ({
   tables: { merchant_balances: 'owned' },
   async up(db: Kysely<unknown>) {
-    // The pending amount of a transaction only shrinks, so the expiry of authorizations looks at each once: `expired_id` is
-    // where it continues.
+    // The pending amount of a transaction only decreases, so the expiry of authorizations checks each once. `expired_id` is where
+    // it continues.
     await sql`
       CREATE TABLE ${names.id('merchant_balances')} (
         merchant_id text COLLATE "C" NOT NULL,

@@ -1,11 +1,11 @@
-// The database alone must tell who made a key, changed who looks after a merchant, or did an operator's work.
+// The database must show who created a key, changed a membership, or did an operator's work.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource } from '../migration.ts'
 
 export const createAudit: MigrationSource = (names) => ({
   tables: { audit: 'owned' },
   async up(db: Kysely<unknown>) {
-    // No foreign key: the merchant is 24 zeros where no merchant is concerned.
+    // No foreign key: the id is 24 zeros if no merchant is concerned.
     await sql`
       CREATE TABLE ${names.id('audit')} (
         merchant_id text COLLATE "C" NOT NULL,
@@ -18,8 +18,7 @@ export const createAudit: MigrationSource = (names) => ({
         CONSTRAINT ${names.local('audit_merchant_id_ck')} CHECK (merchant_id ~ '^[0-9a-f]{24}$'),
         CONSTRAINT ${names.local('audit_id_ck')} CHECK (id ~ '^[0-9a-f]{24}$')
       )`.execute(db)
-    // Operators read the entries of all merchants by time, of one actor or of one action. An operator has an
-    // identity in auth alone.
+    // Operators read the entries of all merchants by time, by actor or by action. An operator has an identity only in auth.
     const actor = sql`(coalesce(identity_id, payload #>> '{actor,id}') COLLATE "C")`
     for (const [suffix, columns] of [
       ['list', sql`id`],

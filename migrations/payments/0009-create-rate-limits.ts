@@ -1,5 +1,5 @@
-// Replicas that share their rate limits through PostgreSQL need the limiter's table. The service may not create tables, so
-// a migration creates it with the columns that the limiter expects.
+// Replicas that share rate limits through PostgreSQL need the limiter's table. The service may not create tables, so a migration
+// creates it with the columns of the limiter.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource } from '../migration.ts'
 

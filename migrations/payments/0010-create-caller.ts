@@ -1,5 +1,5 @@
-// The functions that serve a request take the same things about it: who calls, and the idempotency key with its scope,
-// where one was given. One type holds them.
+// Functions that serve a request take the same values about it in one type: the caller, and the idempotency key with its scope,
+// if given.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource } from '../migration.ts'
 

@@ -1,4 +1,4 @@
-// Charges in any currency reach a merchant's balance in its own currency, at rates that are stored exactly and dated.
+// Charges in any currency are converted to the currency of the merchant's balance, at stored, exact and dated rates.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource } from '../migration.ts'
 import table from './0011-fx-rates.json' with { type: 'json' }
@@ -21,7 +21,7 @@ export const createFxRates: MigrationSource = (names) => ({
     await sql`CREATE INDEX ${names.local('fx_rates_currency_ix')} ON ${names.id('fx_rates')} (currency, date)`.execute(
       db,
     )
-    // Rates to begin with, good enough for test mode. A live deployment imports the rates of the European Central Bank.
+    // Initial rates, good enough for test mode. A live deployment imports the rates of the European Central Bank.
     await sql`
       INSERT INTO ${names.id('fx_rates')} (date, currency, source, rate)
       SELECT (day.value ->> 'date')::date, rate.key, 'embedded', rate.value::numeric

@@ -1,5 +1,5 @@
-// Each payment keeps the card as it was used. The number is encrypted, and a keyed digest beside it finds other payments with
-// the same card. `key_id` names the key of the vault that encrypted the number, so keys can be rotated.
+// Each payment stores the used card. The number is encrypted, and a keyed digest finds other payments with the same card.
+// `key_id` names the vault key that encrypted the number, so that keys can be rotated.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource, Names } from '../migration.ts'
 import { merchantRow } from './merchant-rows.ts'

@@ -1,5 +1,5 @@
-// A transaction is an authorization of an amount on a card. Its amounts are its whole state, and the constraints say which
-// states exist.
+// A transaction is an authorization of an amount on a card. Its amounts are its whole state, and the constraints define the
+// possible states.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource, Names } from '../migration.ts'
 import { merchantReference, merchantRow } from './merchant-rows.ts'
@@ -20,18 +20,17 @@ export const createTransactions: MigrationSource = (names) => ({
 })
 
 /**
- * No index holds a column that a movement changes. So with room in the page an update writes no index at all.
+ * No index contains a column that a movement changes. So an update with free space in the page writes no index.
  *
- * `acquirer` authorized the transaction. It goes on moving and reporting the money of the transaction, also after the merchant
- * has changed to another acquirer. NULL is the simulator. Only an acquirer reserves live money, and it names the authorization
- * (`acquirer_ref`). `tds`: how far 3-D Secure has authenticated the customer; NULL: not at all. `plan`, `unplanned`: what the
- * customer agreed to pay later, unchanged; the service executes nothing by them. `code_present`: whether a security code came
- * with the payment. `last4`: the last four digits of the card. Operators find payments by them, and a list by an index needs
- * the column in its table. `funding_currency` is the currency of the merchant when the transaction was made. The worths and
- * fees of the trail stay in this currency, also after the merchant moves to another currency.
+ * `acquirer` authorized the transaction. It continues to move and report the transaction's money, even if the merchant changes to
+ * another acquirer. NULL is the simulator. Only an acquirer reserves live money, and it names the authorization (`acquirer_ref`).
+ * `tds`: how far 3-D Secure has authenticated the customer; NULL: not at all. `plan`, `unplanned`: later payments that the
+ * customer agreed to, stored unchanged; the service does not execute them. `code_present`: whether the payment had a security
+ * code. `last4`: the last four digits of the card. Operators find payments by them, and a list by an index needs the column in
+ * its table. `funding_currency` is the merchant's currency at the time of the transaction. The worths and fees of the trail stay
+ * in it, even if the merchant changes its currency.
  *
- * Functions end the trail at 10,000 entries. A rejected operation may be corrected by up to three entries, so the CHECK allows
- * 40,000.
+ * Functions limit the trail to 10,000 entries. A rejected operation may have up to three corrections, so the CHECK allows 40,000.
  */
 async function createTable(db: Kysely<unknown>, names: Names): Promise<void> {
   await sql`
@@ -89,7 +88,7 @@ async function createTable(db: Kysely<unknown>, names: Names): Promise<void> {
     ) WITH (fillfactor = 80)`.execute(db)
 }
 
-/** A session ends in one transaction. An acquirer's report names a transaction by the acquirer's own reference. */
+/** A session ends in one transaction. An acquirer's report identifies a transaction by the acquirer's own reference. */
 async function createIndexes(db: Kysely<unknown>, names: Names): Promise<void> {
   await sql`
     CREATE UNIQUE INDEX ${names.local('transactions_session_uq')} ON ${names.id('transactions')}
@@ -103,16 +102,14 @@ async function createIndexes(db: Kysely<unknown>, names: Names): Promise<void> {
 }
 
 /**
- * Operators list the transactions of all merchants by id, and find them by what a customer can tell. Tests,
- * live payments and failures are few in some installations, so each has a list of its own: otherwise a page
- * of them would walk past all others, and live failures past failed tests, which anybody may make. An amount
- * is found currency by currency, so that one that no payment has in a currency is found missing at once. What
- * a list may be filtered by beside the search stands at the end of the index: a filter that few rows meet
- * then reads entries of the index, and no rows.
+ * Operators list the transactions of all merchants by id, and find them by details that a customer knows. Tests, live payments
+ * and failures are rare in some installations, so each has its own list. Otherwise a page of them would scan all others, and live
+ * failures would scan failed tests, which anybody may create. An amount is searched currency by currency, so that an unused
+ * amount is quickly found missing. Filter columns are at the end of the index. A filter that few rows match then reads only index
+ * entries.
  *
- * A search among the transactions of one merchant has indexes that begin with the merchant. PostgreSQL 18
- * expects a condition behind the id to cost more than a walk over all rows of a merchant, and one merchant
- * may have most of them.
+ * A search among the transactions of one merchant has indexes that begin with the merchant. PostgreSQL 18 expects a condition
+ * after the id to cost more than a scan of all rows of a merchant, and one merchant may have most of them.
  */
 async function createLists(db: Kysely<unknown>, names: Names): Promise<void> {
   for (const [suffix, columns, where] of [
@@ -135,17 +132,16 @@ async function createLists(db: Kysely<unknown>, names: Names): Promise<void> {
 }
 
 /**
- * One merchant may have most of the transactions, and most merchants have few. Plans that fit all values
- * would count on few, and walk all transactions of the merchant for a search that few of them meet. A tenth
- * for each merchant makes an index of the search the cheaper one, whatever merchants there are.
+ * One merchant may have most of the transactions, and most merchants have few. Generic plans would assume few, and scan all
+ * transactions of the merchant for a rare match. With an assumed tenth per merchant, a search index is always cheaper.
  */
 async function expectLargeMerchants(db: Kysely<unknown>, names: Names): Promise<void> {
   await sql`ALTER TABLE ${names.id('transactions')} ALTER COLUMN merchant_id SET (n_distinct = 10)`.execute(db)
 }
 
 /**
- * The simulator has a card that is disputed at its first capture. Triggers mark its transactions and ask for the dispute, so
- * every way to capture behaves the same, and a transaction of another card costs nothing more.
+ * The simulator has a card that is disputed at its first capture. Triggers mark its transactions and request the dispute, so that
+ * every way to capture behaves the same. Transactions of other cards cost nothing more.
  */
 async function simulateDisputes(db: Kysely<unknown>, names: Names): Promise<void> {
   await sql`

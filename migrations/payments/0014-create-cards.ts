@@ -1,4 +1,4 @@
-// A merchant may keep the card of a transaction and charge it again by the id of this row.
+// A merchant may save the card of a transaction and charge it again with the id of this row.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource } from '../migration.ts'
 import { merchantReference, merchantRow } from './merchant-rows.ts'

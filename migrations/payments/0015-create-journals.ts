@@ -1,8 +1,8 @@
-// The ledger uses double entry. A movement of money is one journal, whose signed entries sum to zero in each currency.
+// The ledger uses double entry. A movement of money is one journal, and its signed entries sum to zero in each currency.
 //
-// `post` writes rows of the ledger in the order of the columns, and hashes their bytes in this order: the order of the columns
-// must not change. Rows of the ledger have no foreign keys between each other: `post` writes them all, together, and
-// `ledger verify` follows every reference. A check of each row would cost a third of a capture.
+// `post` writes rows of the ledger in column order and hashes their bytes in this order, so the column order must not change.
+// Rows of the ledger have no foreign keys to each other: `post` writes them all together, and `ledger verify` follows every
+// reference. A check of each row would cost a third of a capture.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource, Names } from '../migration.ts'
 import { refuseChanges } from './append-only.ts'
@@ -64,9 +64,9 @@ async function createEntries(db: Kysely<unknown>, names: Names): Promise<void> {
 }
 
 /**
- * The second check behind `post`: a journal sums to zero in each currency. A statement trigger sees all new entries of an
- * INSERT. So one query checks a whole batch and reads no table, whatever the statistics say. No row is ever changed, so INSERTs
- * that each sum to zero add up to zero.
+ * The second check after `post`: a journal sums to zero in each currency. A statement trigger sees all new entries of an INSERT.
+ * So one query checks a whole batch and reads no table, independent of statistics. Rows never change, so INSERTs that each sum to
+ * zero add up to zero.
  */
 async function createZeroSum(db: Kysely<unknown>, names: Names): Promise<void> {
   await sql`
@@ -84,7 +84,7 @@ async function createZeroSum(db: Kysely<unknown>, names: Names): Promise<void> {
     REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION ${names.id('check_zero_sum')}()`.execute(db)
 }
 
-/** For every table whose rows are never changed. The role of the service also lacks the right to change them. */
+/** For every table with rows that never change. The role of the service also has no right to change them. */
 async function createRefusal(db: Kysely<unknown>, names: Names): Promise<void> {
   await sql`
     CREATE FUNCTION ${names.id('refuse_change')}() RETURNS trigger LANGUAGE plpgsql AS $$

@@ -1,6 +1,6 @@
-// The trail of a transaction tells in order what happened to it, with what each step was worth to the merchant.
+// The trail of a transaction lists its changes in order, each with its worth for the merchant.
 //
-// `post` writes and hashes these rows in the order of their columns, which must not change.
+// `post` writes and hashes these rows in column order, which must not change.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource } from '../migration.ts'
 import { refuseChanges } from './append-only.ts'
@@ -9,11 +9,11 @@ import { merchantRow } from './merchant-rows.ts'
 export const createTrailEntries: MigrationSource = (names) => ({
   tables: { trail_entries: 'owned' },
   async up(db: Kysely<unknown>) {
-    // A lost dispute takes what was captured, its gross, and what the issuer demands beyond that: its balance is lower by the
-    // worth of the excess, and its amount 0 where captures cover nothing.
+    // A lost dispute takes the captured amount, its gross, and the issuer's excess demand: its balance is lower by the worth of
+    // the excess, and its amount is 0 if captures cover nothing.
     //
-    // An entry of negative amount takes back an entry that the acquirer rejected. Its gross may have either sign: rates differ
-    // from capture to capture. It alone gives fees back.
+    // An entry with a negative amount reverts an entry that the acquirer rejected. Its gross may have either sign, because rates
+    // differ between captures. Only such entries give fees back.
     await sql`
       CREATE TABLE ${names.id('trail_entries')} (${merchantRow(names, 'trail_entries')},
         transaction_id text COLLATE "C" NOT NULL,

@@ -1,6 +1,6 @@
-// A line tells a merchant what moved its balance, and what the balance was after it.
+// A line shows a merchant one change of its balance, and the balance after it.
 //
-// `post` writes and hashes these rows in the order of their columns, which must not change.
+// `post` writes and hashes these rows in column order, which must not change.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource } from '../migration.ts'
 import { refuseChanges } from './append-only.ts'

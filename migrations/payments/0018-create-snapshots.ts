@@ -1,5 +1,5 @@
-// Accounts of the house have no running total, because every posting would wait for its lock. The sum of each account at the
-// end of a day keeps later sums cheap.
+// The operator's own accounts have no running total, because every posting would wait for its lock. The sum of each account at
+// the end of a day keeps later sums cheap.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource } from '../migration.ts'
 

@@ -1,7 +1,7 @@
-// Work that remains is written with its cause, so that neither exists without the other. A process takes it from here into
-// the queue of jobs.
+// Remaining work is written in the transaction of its cause, so that neither exists without the other. A process moves it from
+// here to the job queue.
 //
-// `post` writes these rows in the order of their columns, which must not change.
+// `post` writes these rows in column order, which must not change.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource } from '../migration.ts'
 import { merchantRow } from './merchant-rows.ts'

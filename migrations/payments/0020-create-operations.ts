@@ -1,5 +1,5 @@
-// Money of an operation that the acquirer has not accepted is not the merchant's yet. Every live capture, refund and void is open
-// until the acquirer has answered, and payouts leave open captures out.
+// The merchant does not own an operation's money until the acquirer has accepted the operation. Every live capture, refund and
+// void is open until the acquirer has answered, and payouts exclude open captures.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource, Names } from '../migration.ts'
 import { merchantRow } from './merchant-rows.ts'
@@ -46,8 +46,8 @@ async function createIndexes(db: Kysely<unknown>, names: Names): Promise<void> {
 }
 
 /**
- * Opens an operation with the work that hands it over, so neither exists without the other. A transaction that no acquirer
- * authorized has nobody who could accept it.
+ * Opens an operation together with the work that sends it to the acquirer, so that neither exists without the other. Skips
+ * transactions without an acquirer.
  */
 async function openWithWork(db: Kysely<unknown>, names: Names): Promise<void> {
   await sql`

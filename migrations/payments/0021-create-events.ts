@@ -1,6 +1,6 @@
-// An event is what a webhook tells a merchant. It is written with its cause, so that neither exists without the other.
+// An event is the content of a webhook call to a merchant. It is written with its cause, so that neither exists alone.
 //
-// `post` writes these rows in the order of their columns, which must not change.
+// `post` writes these rows in column order, which must not change.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource } from '../migration.ts'
 import { merchantRow } from './merchant-rows.ts'
@@ -8,8 +8,8 @@ import { merchantRow } from './merchant-rows.ts'
 export const createEvents: MigrationSource = (names) => ({
   tables: { events: 'owned' },
   async up(db: Kysely<unknown>) {
-    // The amounts of a transaction at that moment. With the length of its trail, which only grows, the transaction can be shown
-    // as it was then, and no copy of it is kept.
+    // The amounts of a transaction at that time. With the length of its trail, which only grows, the transaction can be shown as
+    // it was then, without a stored copy.
     await sql`
       CREATE TABLE ${names.id('events')} (${merchantRow(names, 'events')},
         type text NOT NULL,

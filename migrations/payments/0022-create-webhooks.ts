@@ -1,7 +1,7 @@
-// A webhook is an address to which a merchant wants its events sent. The secrets that sign them are sealed, so the database
-// alone lets nobody sign. The previous secret stays for a while, so that a client changes over without a gap.
+// A webhook is an address to which a merchant's events are sent. The secrets that sign them are encrypted, so a reader of the
+// database cannot sign. The previous secret stays valid for a while, so that a client can change over without a gap.
 //
-// The URL is stored as it was parsed, so its scheme is the one by which events are sent.
+// The URL is stored as parsed, so its scheme is the one with which events are sent.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource } from '../migration.ts'
 import { merchantRow } from './merchant-rows.ts'

@@ -15,11 +15,11 @@ export const createIdempotency: MigrationSource = (names) => ({
 })
 
 /**
- * An answer is rendered again from its object. Only an answer whose object changes in other ways keeps its bytes in `body`. The
- * amounts are the amounts of a transaction at that moment: with the length of its trail, which only grows, the transaction can be
- * shown as it was then.
+ * An answer is rendered again from its object. Only an answer whose object changes in other ways is stored in `body`. The amounts
+ * are those of a transaction at that time. With the length of its trail, which only grows, the transaction can be shown as it was
+ * then.
  *
- * `run_operations` writes these rows in the order of their columns, which must not change.
+ * `run_operations` writes these rows in column order, which must not change.
  */
 async function createAnswers(db: Kysely<unknown>, names: Names): Promise<void> {
   await sql`
@@ -50,7 +50,7 @@ async function createAnswers(db: Kysely<unknown>, names: Names): Promise<void> {
   `.execute(db)
 }
 
-/** The merchant that a key made is not known beforehand, so these rows lie below none. */
+/** The merchant created with a key is not known beforehand, so these rows belong to no merchant. */
 async function createCreations(db: Kysely<unknown>, names: Names): Promise<void> {
   await sql`
     CREATE TABLE ${names.id('merchant_creations')} (

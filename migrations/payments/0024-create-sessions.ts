@@ -1,5 +1,4 @@
-// A customer's payment goes through several requests. Its session remembers how far the payment came, and ends in one
-// transaction.
+// A customer's payment takes several requests. Its session stores the progress of the payment, and ends in one transaction.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource } from '../migration.ts'
 import { merchantRow } from './merchant-rows.ts'
@@ -7,11 +6,10 @@ import { merchantRow } from './merchant-rows.ts'
 export const createSessions: MigrationSource = (names) => ({
   tables: { payment_sessions: 'owned' },
   async up(db: Kysely<unknown>) {
-    // `step`: the last step that was offered. `taken_step`: the latest step whose task was given out. A step
-    // that nobody has taken is offered again, so two equal requests get the same step. `tds`: what the card
-    // is enrolled in. `challenged`: when the customer was first asked. `outcome`: what the customer's bank
-    // says. A session with an attempt is being paid. One with a transaction is over; then `status_code` tells
-    // why it was refused.
+    // `step`: the last offered step. `taken_step`: the latest step whose task was given out. A step that was not taken is offered
+    // again, so two equal requests get the same step. `tds`: the enrolment of the card. `challenged`: when the customer was first
+    // challenged. `outcome`: the answer of the customer's bank. A session with an attempt is being paid. A session with a
+    // transaction is over; `status_code` is then the reason of a refusal.
     await sql`
       CREATE TABLE ${names.id('payment_sessions')} (${merchantRow(names, 'payment_sessions')},
         digest bytea NOT NULL,

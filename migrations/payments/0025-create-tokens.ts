@@ -1,4 +1,4 @@
-// A token stands for a card once. Here is which merchant a token belongs to, and which tokens were used up.
+// A token stands for a card and is used once. These tables store the merchant of each token, and the used tokens.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource, Names } from '../migration.ts'
 
@@ -14,8 +14,8 @@ export const createTokens: MigrationSource = (names) => ({
 })
 
 /**
- * Clients make tokens before they name a merchant, so a token belongs to the merchant that uses it first. A leaked token pays
- * nowhere else. The row is not below a merchant: of two merchants that use a token at once, the key lets one have it.
+ * Clients create card tokens before they name a merchant. The first merchant to use a token owns it, so a leaked token pays
+ * nowhere else. The row belongs to no merchant: if two use a token at the same time, the primary key lets one succeed.
  */
 async function createTokenMerchants(db: Kysely<unknown>, names: Names): Promise<void> {
   await sql`

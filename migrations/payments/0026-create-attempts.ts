@@ -1,4 +1,4 @@
-// A call to an acquirer is recorded before it is made. So after a crash the outcome of the call can still be asked for.
+// A call to an acquirer is recorded before it is made. So its outcome can still be requested after a crash.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource } from '../migration.ts'
 import { merchantRow } from './merchant-rows.ts'

@@ -1,6 +1,6 @@
-// A report of an acquirer that the service cannot apply waits for an operator, because it may be about money. `reserved` is what
-// payouts hold back meanwhile, in the merchant's currency: a dispute of an unknown transaction may take it. It is NULL where the
-// amount has no rate, and then holds back the whole balance.
+// An acquirer's report that the service cannot apply waits for an operator, because it may concern money. `reserved` is the
+// amount that payouts hold back meanwhile, in the merchant's currency, because a dispute of an unknown transaction may take it.
+// It is NULL if the amount has no rate. Then the whole balance is held back.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource } from '../migration.ts'
 import { merchantRow } from './merchant-rows.ts'

@@ -1,6 +1,5 @@
-// A dispute reserves captured money when it opens and takes it when it is lost. The issuer may demand more than was captured: the
-// excess is reserved and taken too. The acquirer's reference is unique below the
-// merchant, so a report is applied at most once.
+// A dispute reserves captured money when it opens and takes it when it is lost. The issuer may demand more than was captured. The
+// excess is reserved and taken too. The acquirer's reference is unique for the merchant, so a report is applied at most once.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource, Names } from '../migration.ts'
 import { merchantReference, merchantRow } from './merchant-rows.ts'
@@ -20,7 +19,7 @@ export const createDisputes: MigrationSource = (names) => ({
 /**
  * `covered`: the part of the amount that captures cover, in the currency of the transaction, which counts it as disputed.
  * `excess`: the rest, in the currency of the dispute. `excess_gross`: the worth of the excess in the funding currency of the
- * transaction, at the rate of the day on which the dispute opened.
+ * transaction, at the rate of the dispute's first day.
  */
 async function createTable(db: Kysely<unknown>, names: Names): Promise<void> {
   await sql`
@@ -55,7 +54,7 @@ async function createTable(db: Kysely<unknown>, names: Names): Promise<void> {
   await createLists(db, names)
 }
 
-/** Operators list the disputes of all merchants, also by status or transaction. */
+/** Operators list the disputes of all merchants, optionally by status or transaction. */
 async function createLists(db: Kysely<unknown>, names: Names): Promise<void> {
   for (const [suffix, columns] of [
     ['newest', 'id, merchant_id'],
@@ -67,7 +66,7 @@ async function createLists(db: Kysely<unknown>, names: Names): Promise<void> {
   }
 }
 
-/** Money of a won dispute may be owed to the acquirer, for a capture that the acquirer has rejected. */
+/** After a won dispute, its money may be owed to the acquirer for a rejected capture. */
 async function reverseAfterWin(db: Kysely<unknown>, names: Names): Promise<void> {
   await sql`
     CREATE FUNCTION ${names.id('reverse_after_dispute')}() RETURNS trigger LANGUAGE plpgsql

@@ -1,5 +1,5 @@
-// A fraud alert tells the merchant that a card was misused. The acquirer's reference is unique below the merchant, so an
-// alert is kept at most once. A time outside of 1970 to 9999 could not be shown, and would end each list that has the alert.
+// A fraud alert tells the merchant that a card was misused. The acquirer's reference is unique for the merchant, so an alert is
+// stored at most once. A time outside 1970 to 9999 could not be displayed, and would break each list with the alert.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource } from '../migration.ts'
 import { merchantReference, merchantRow } from './merchant-rows.ts'
@@ -23,7 +23,7 @@ export const createFrauds: MigrationSource = (names) => ({
     await sql`
       CREATE INDEX ${names.local('frauds_transaction_ix')} ON ${names.id('frauds')}
         (merchant_id, transaction_id, id DESC)`.execute(db)
-    // Operators list the alerts of all merchants, also by transaction.
+    // Operators list the alerts of all merchants, optionally by transaction.
     for (const [suffix, columns] of [
       ['newest', 'id, merchant_id'],
       ['about', 'transaction_id, id, merchant_id'],

@@ -1,5 +1,5 @@
-// A payout empties what is available of a balance, at most once a day. A bank file that has to be written again must be the
-// same message, or the bank pays twice: a batch keeps what its file said, and is never changed.
+// A payout takes the available part of a balance, at most once a day. A bank file that is written again must contain the same
+// message. Otherwise the bank would pay twice. Therefore a batch stores the content of its file and never changes.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource, Names } from '../migration.ts'
 import { refuseChanges } from './append-only.ts'
@@ -33,7 +33,7 @@ async function createTable(db: Kysely<unknown>, names: Names): Promise<void> {
   await sql`
     CREATE INDEX ${names.local('payouts_waiting_ix')} ON ${names.id('payouts')} (merchant_id, id)
       WHERE status IN ('created', 'exported')`.execute(db)
-  // Operators list the payouts of all merchants, also by status.
+  // Operators list the payouts of all merchants, and can filter them by status.
   for (const [suffix, columns] of [
     ['newest', 'id, merchant_id'],
     ['status', 'status, id, merchant_id'],
@@ -43,7 +43,7 @@ async function createTable(db: Kysely<unknown>, names: Names): Promise<void> {
   }
 }
 
-/** A batch holds payouts of many merchants. Its digest shows whether the rows of its file were changed afterwards. */
+/** A batch contains payouts of many merchants. Its digest shows whether rows of its file have changed since. */
 async function createBatches(db: Kysely<unknown>, names: Names): Promise<void> {
   await sql`
     CREATE TABLE ${names.id('payout_batches')} (

@@ -1,6 +1,6 @@
-// The chain of the ledger proves journals, entries, trail entries and lines alone. A raised authorization, another bank
-// account or a dispute that is removed would leave no trace in it. So every row whose columns move money, or name who gets or
-// pays it, gets its digests in a second chain.
+// The hash chain of the ledger covers only journals, entries, trail entries and lines. It would not show a raised authorization,
+// a changed bank account or a deleted dispute. Therefore a second chain covers every row with columns that move money, or that
+// identify its payer or payee.
 //
 // `record_states` writes and hashes these rows in the order of their columns, which must not change.
 import { type Kysely, sql } from 'kysely'

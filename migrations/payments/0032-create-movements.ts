@@ -1,12 +1,12 @@
-// Functions pass each other movements of money whose amounts are decided. A type names their members.
+// SQL functions pass movements with calculated amounts to each other. This type names their members.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource } from '../migration.ts'
 
 export const createMovements: MigrationSource = (names) => ({
   async up(db: Kysely<unknown>) {
-    // `post` books a movement. In funding_currency: gross, fee_flat, fee_rate, excess_gross. It is that of the transaction or the
-    // payout; NULL: that of the merchant now. A lost dispute may have an excess, in excess_currency: what it takes beyond the
-    // captures.
+    // `post` books a movement. gross, fee_flat, fee_rate and excess_gross are in funding_currency, which is that of the
+    // transaction or the payout. NULL means the merchant's current one. For a lost dispute, excess is the part that exceeds the
+    // captures, in excess_currency.
     await sql`
       CREATE TYPE ${names.id('movement')} AS (
         merchant_id text, kind text, test boolean,

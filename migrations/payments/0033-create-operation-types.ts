@@ -1,10 +1,10 @@
-// `run_operations` takes many operations that clients ask for, and answers each. Types name the members of both.
+// `run_operations` takes many operations of clients and returns a result for each. These types name the members of both.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource } from '../migration.ts'
 
 export const createOperationTypes: MigrationSource = (names) => ({
   async up(db: Kysely<unknown>) {
-    // One operation: the request, the access that was judged, and the prices of the merchant.
+    // An operation: the request, the checked access, and the prices of the merchant.
     await sql`
       CREATE TYPE ${names.id('operation_item')} AS (
         kind text, transaction_id text, amount bigint, currency text, descriptor text, reference text,

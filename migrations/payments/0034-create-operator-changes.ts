@@ -1,7 +1,6 @@
-// An operator may send a change twice, by a double click or after a lost connection. The change must have its effect once, and
-// the second request gets the answer of the first. The row is written in the transaction of the change, so there is no change
-// without a row. Only functions of operators write here: a role that could change a row could show an operator an answer that
-// was never given.
+// An operator may send a change twice, after a double click or a lost connection. The change must have its effect only once, and
+// the second request gets the first answer. The transaction of the change writes the row, so no change lacks one. Only functions
+// for operators write here. A role that could change a row could forge an answer for an operator.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource } from '../migration.ts'
 

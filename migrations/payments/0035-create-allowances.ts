@@ -1,6 +1,6 @@
-// An operator may refund so much a day. The sum of the day is one row, which every refund changes before it moves money, so
-// parallel refunds wait for each other and together stay within the limit. A use remembers what a refund has taken: a repeat
-// takes nothing, and a refund that is refused gives back exactly that. (console reference: Refund quota)
+// An operator has a daily refund quota. The daily sum is one row, which every refund updates before it moves money. Parallel
+// refunds wait for each other, so their total stays within the quota. A use stores the amount of a refund: an idempotent request
+// takes nothing, and a rejected refund returns exactly this amount. (console reference: Refund quota)
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource, Names } from '../migration.ts'
 

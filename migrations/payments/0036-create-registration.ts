@@ -1,7 +1,6 @@
-// An operator closes the registration of apps at once, in every process, whatever their settings open. So the
-// database says whether it is closed, and the function that makes an app for a client reads it there. There
-// is one row from the beginning. A registration locks it, so closing the registration waits for the
-// registrations that have begun. (console reference: Routes of payments)
+// An operator can close the registration of apps immediately in all processes, whatever their settings allow. The database stores
+// whether it is closed, and the function that creates an app for a client reads it there. The table always has one row. A
+// registration locks the row, so closing waits for the registrations that have begun. (console reference: Routes of payments)
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource } from '../migration.ts'
 

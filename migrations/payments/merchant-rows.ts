@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { Names } from '../migration.ts'
 
-// Most tables hold rows below a merchant, and begin with the same columns. A merged migration never changes, so neither do these.
+// Most tables contain rows of a merchant and begin with these columns. They must not change, because merged migrations never do.
 
 export function merchantRow(names: Names, table: string): RawBuilder<unknown> {
   return sql`
@@ -12,7 +12,7 @@ export function merchantRow(names: Names, table: string): RawBuilder<unknown> {
         CONSTRAINT ${names.local(`${table}_id_ck`)} CHECK (id ~ '^[0-9a-f]{24}$')`
 }
 
-/** A foreign key to another row of the same merchant. */
+/** A foreign key to a row of the same merchant. */
 export function merchantReference(names: Names, from: string, to: string): RawBuilder<unknown> {
   const noun = to.replace(/s$/, '')
   return sql`

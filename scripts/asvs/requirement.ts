@@ -3,10 +3,10 @@ import { z } from 'zod'
 
 export const SERVICES = ['auth', 'payments', 'inventory'] as const
 export type Service = (typeof SERVICES)[number]
-/** A program with tagged tests. The console is not judged: the page lists what its tests show. */
+/** A program with tagged tests. The console has no standings: the page only lists its tests. */
 export type Program = Service | 'console'
 
-/** The answer of a service to a requirement, as `requirements.yaml` explains it. A requirement that is met has a tagged test. */
+/** How a service meets a requirement, from `requirements.yaml`. A met requirement has a tagged test. */
 const Standing = z.union([
   z.literal('met'),
   z.strictObject({ documented: z.string(), note: z.string().optional() }),
@@ -23,7 +23,7 @@ const Chapters = z.array(
   }),
 )
 
-/** `outside`: the whole chapter does not apply to the service, and the page says so once. */
+/** `outside`: the whole chapter does not apply to the service, which the page states once. */
 export type ServiceStanding = z.infer<typeof Standing> | 'outside'
 
 export interface Requirement {
@@ -33,14 +33,14 @@ export interface Requirement {
   readonly standings: Readonly<Record<Service, ServiceStanding>>
 }
 
-/** A chapter of the standard. `outside` has the reason for each service that the whole chapter does not apply to. */
+/** A chapter of the standard. `outside` has a reason for each service to which the whole chapter does not apply. */
 export interface Chapter {
   readonly title: string
   readonly outside: Readonly<Partial<Record<Service, string>>>
   readonly requirements: readonly Requirement[]
 }
 
-/** Reads chapters in the form of `requirements.yaml`. @throws Error for another form, or an unknown service */
+/** Reads chapters in the format of `requirements.yaml`. @throws Error for another format or an unknown service */
 export function readChapters(text: string): readonly Chapter[] {
   return Chapters.parse(parse(text)).map(({ title, outside, requirements }) => {
     const reasons = perService(outside)

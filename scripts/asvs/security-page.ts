@@ -33,7 +33,7 @@ type Verdict = 'met' | 'documented' | 'met when strict' | 'deviation' | 'not app
 
 const VERDICTS: readonly Verdict[] = ['met', 'documented', 'met when strict', 'deviation', 'not applicable', '–']
 
-/** Lists requirements without a test or a reason, tags for unknown requirements, and tests of requirements that do not apply. */
+/** Lists requirements without a test or a reason, tags of unknown requirements, and tests of inapplicable requirements. */
 export function listProblems(chapters: readonly Chapter[], tests: readonly TaggedTest[]): readonly string[] {
   const requirements = chapters.flatMap((chapter) => chapter.requirements)
   const known = new Set(requirements.map(({ id }) => id))
@@ -59,7 +59,7 @@ function isShownBy({ requirements, services }: TaggedTest, { id }: Requirement, 
   return requirements.includes(id) && services.includes(service)
 }
 
-/** Whether a test must show the standing: the requirement is met, or the strict profile closes the deviation. */
+/** Whether a test must prove the standing: it is met, or the strict profile removes the deviation. */
 function needsTest(standing: ServiceStanding): boolean {
   if (typeof standing === 'string') return standing === 'met'
   return 'deviation' in standing && standing.strict !== undefined
@@ -84,7 +84,6 @@ export function listDocuments(
   })
 }
 
-/** The page, from its tables and the tagged tests. */
 export function writePage(chapters: readonly Chapter[], tests: readonly TaggedTest[]): string {
   const head = ['#', 'Level', 'Asks', ...SERVICES, 'How']
   const rows = chapters
@@ -135,7 +134,7 @@ function toRow(requirement: Requirement, tests: readonly TaggedTest[]): readonly
   return [id, level, asks, ...verdicts, [...words, ...links.map(prefix)].join('<br>')]
 }
 
-/** The services grouped by their text, in the order of the services. */
+/** The services grouped by their text, in order. */
 function groupServices(say: (service: Service) => string | undefined): readonly (readonly [string, Service[]])[] {
   const groups = new Map<string, Service[]>()
   for (const service of SERVICES) {

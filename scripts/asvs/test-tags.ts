@@ -2,7 +2,7 @@ import type { SourceFile } from '../layout/source-tree.ts'
 import { lineAt, visitSyntax } from '../layout/syntax.ts'
 import type { Program } from './requirement.ts'
 
-/** A test, or a group of them, that shows requirements to be met: `// ASVS 6.2.1, 6.2.4` is the line above it. */
+/** A test or group of tests that proves requirements. The line `// ASVS 6.2.1, 6.2.4` precedes it. */
 export interface TaggedTest {
   readonly path: string
   readonly line: number
@@ -17,7 +17,7 @@ export type Users = ReadonlyMap<string, readonly Program[]>
 
 const TAG = /^ *\/\/ ASVS ([0-9., ]+)$/gm
 
-/** Every tagged test. @throws Error for a tag above no test, or beside code that no service runs */
+/** All tagged tests. @throws Error for a tag without a test, or in code that no service runs */
 export function listTaggedTests(files: readonly SourceFile[], users: Users): readonly TaggedTest[] {
   return files
     .filter(({ path, text }) => path.endsWith('.test.ts') && text.search(TAG) >= 0)
@@ -36,23 +36,23 @@ function tagsOf(file: SourceFile, users: Users): readonly TaggedTest[] {
   })
 }
 
-/** The tests and groups of a file by the line where they begin. */
+/** The tests and groups of a file, by the line on which they begin. */
 function testsOf(file: SourceFile): readonly { readonly line: number; readonly title: string }[] {
   const found = titledCallsOf(file).filter(({ form }) => form === 'text')
   return found.map((test) => ({ line: lineAt(file.text, test.start), title: titleOf(test, found) }))
 }
 
-/** The title of a table of cases says little (`%s: %j`), so the title of its group comes first. */
+/** The title of a table of cases (`%s: %j`) says little, so prefix the title of its group. */
 function titleOf({ start, end, title }: TitledCall, all: readonly TitledCall[]): string {
   if (!title.includes('%')) return title
   const group = all.filter((other) => other.start < start && other.end > end).at(-1)
   return group === undefined ? title : `${group.title}: ${title}`
 }
 
-/** A call that declares a test, or a group of tests. Positions count characters from 0. */
+/** A call that declares a test or a group of tests. Positions are in characters, starting at 0. */
 interface TitledCall {
   readonly isGroup: boolean
-  /** The title. Of a template it is the source without its quotes, of another expression the source. */
+  /** The title. For a template, the source without quotes. For another expression, the source. */
   readonly title: string
   readonly form: 'text' | 'template' | 'expression'
   readonly start: number
@@ -61,15 +61,15 @@ interface TitledCall {
 }
 
 /**
- * The functions that declare a test or a group, also `it.each(cases)`. Others call `test.app.inject('…')`,
+ * Matches functions that declare a test or a group, including `it.each(cases)`. It excludes calls such as `test.app.inject('…')`,
  * where `test` is a service.
  */
 const DECLARES = /^(?:describe|it|test)(?:$|\.(?:each|for|skipIf|runIf|concurrent|sequential|fails|only|skip|todo)\b)/
 
 /**
- * The calls `describe('…', …)`, `it('…', …)` and `test('…', …)` of a file, also those of `it.each(cases)('…', …)`. A group
- * stands before its tests.
- * @throws Error when the file cannot be parsed
+ * Returns the calls `describe('…', …)`, `it('…', …)` and `test('…', …)` of a file, including `it.each(cases)('…', …)`. A group
+ * precedes its tests.
+ * @throws Error if the file cannot be parsed
  */
 export function titledCallsOf(file: SourceFile): readonly TitledCall[] {
   const found: TitledCall[] = []
@@ -77,7 +77,7 @@ export function titledCallsOf(file: SourceFile): readonly TitledCall[] {
     CallExpression({ callee, arguments: [title], start, end }) {
       const called = file.text.slice(callee.start, callee.end)
       if (title === undefined || !DECLARES.test(called)) return
-      // `it.each(cases)` is the callee of the call that has the title.
+      // `it.each(cases)` is the callee of the call with the title.
       if (/\.(each|for|skipIf|runIf)$/.test(called)) return
       const place = { isGroup: called.startsWith('describe'), start, titleEnd: title.end, end }
       const source = file.text.slice(title.start, title.end)

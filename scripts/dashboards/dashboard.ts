@@ -4,7 +4,7 @@ import { z } from 'zod'
 const Panel = z.strictObject({
   title: z.string(),
   description: z.string().optional(),
-  /** Grafana's name of the unit: `reqps`, `s`, `percentunit`, `ops`, `short`, `bytes`. */
+  /** The unit in Grafana: `reqps`, `s`, `percentunit`, `ops`, `short`, `bytes`. */
   unit: z.string(),
   queries: z.record(z.string(), z.string()),
 })
@@ -21,14 +21,14 @@ const Document = z.strictObject({
   ),
 })
 
-/** A dashboard with all of its sections written out. */
+/** A dashboard with its common sections expanded. */
 interface Dashboard {
   readonly uid: string
   readonly title: string
   readonly sections: readonly z.infer<typeof Section>[]
 }
 
-/** Reads dashboards in the form of `dashboards.yaml`. @throws Error for another form, or an unknown common section */
+/** Reads dashboards in the format of `dashboards.yaml`. @throws Error for another format or an unknown common section */
 export function readDashboards(text: string): readonly Dashboard[] {
   const { common, dashboards } = Document.parse(parse(text))
   return dashboards.map(({ uid, title, job = '', sections }) => {

@@ -142,7 +142,7 @@ describe('moduleOrder', () => {
   const readme = 'services/shop/README.md'
   const src = 'services/shop/src'
 
-  /** A README with these lines in its section, and another section after it. */
+  /** A README with these lines in its section, followed by another section. */
   function list(...lines: readonly string[]) {
     return {
       [readme]: `# Shop\n\n## Modules\n\nIn order.\n\n${lines.join('\n')}\n\n## Commands\n\n- \`sell/\`: no module.\n`,

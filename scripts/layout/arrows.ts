@@ -11,18 +11,17 @@ import {
 } from './source-tree.ts'
 import { type ImportedModule, importsOf } from './syntax.ts'
 
-/** Folders of a service that are above its modules. */
+/** Folders of a service that may import its modules, but not vice versa. */
 const upperFolders = new Set(['commands', 'routes', 'controllers', 'plugins', 'use-cases'])
 const http = /^(fastify($|\/|-)|@fastify\/)/
 const database = /^(kysely|pg)($|\/)/
 const ours = /^@trestle\//
 
 /**
- * Arrows go one way: main → commands → app → routes and plugins → use-cases → repositories → database. A
- * service never imports another service, not even in a test, a package never imports a service,
- * packages/common imports no other package, a migration imports Kysely alone, and no relative import leaves
- * its workspace package. A module defines the type of its needs: the type of `deps.ts` would tie it to all
- * other modules.
+ * Imports go in one direction: main → commands → app → routes and plugins → use-cases → repositories → database. A service never
+ * imports another service, not even in a test. A package never imports a service. `packages/common` imports no other package. A
+ * migration imports only Kysely. No relative import leaves its workspace package. A module defines the type of its own
+ * dependencies, because the type of `deps.ts` would tie it to all other modules.
  */
 export const arrows: Rule = (tree) => {
   const services = new Set(serviceNames(tree))
@@ -74,7 +73,7 @@ function eachImport(
   )
 }
 
-/** The rule between the folders of one service, by where the importing file stands. */
+/** Checks an import within a service, depending on the folder of the importing file. */
 function refusalInService(file: SourceFile, { specifier }: ImportedModule): string | undefined {
   const [, service, , folder, ...below] = file.path.split('/')
   if (folder === undefined || below.length === 0) return undefined
@@ -82,7 +81,7 @@ function refusalInService(file: SourceFile, { specifier }: ImportedModule): stri
   const [target] = isOwn ? placesOf(file.path, specifier) : []
   const targetFolder = target?.split('/')[3] ?? ''
   if (targetFolder === 'main.ts') return 'nothing imports main.ts'
-  // Files that build the app for `main.ts`. Each of them may import it.
+  // These files build the app for `main.ts`, so each may import it.
   if (folder === 'commands') return undefined
   if (targetFolder === 'app.ts') return 'nothing below imports app.ts'
   if (folder === 'routes' || folder === 'controllers') {
@@ -98,23 +97,23 @@ function refusalInService(file: SourceFile, { specifier }: ImportedModule): stri
   return upperFolders.has(targetFolder) ? `a folder of a module never imports ${targetFolder}` : undefined
 }
 
-/** A test beside its file, or a file in `services/…/test/`. */
+/** A test next to its file, or a file in `services/…/test/`. */
 function isTestOfService({ path }: SourceFile): boolean {
   return path.startsWith('services/') && path.endsWith('.ts') && isTest(path)
 }
 
-/** The service whose folder a relative import leads to. Undefined for files outside of services. */
+/** The service to whose folder a relative import leads. `undefined` outside services. */
 function folderOfService(path: string, specifier: string): string | undefined {
   if (!specifier.startsWith('.')) return undefined
   return /^services\/([^/]+)\//.exec(posix.join(posix.dirname(path), specifier))?.[1]
 }
 
-/** Tests count: a package that needs a service in its tests is no package of its own. */
+/** Includes tests: a package whose tests need a service is not independent. */
 function isOfPackage({ path }: SourceFile): boolean {
   return path.startsWith('packages/') && path.endsWith('.ts')
 }
 
-/** A file such as `migrations/auth/0001-create-users.ts`, but not those that read and list such files. */
+/** A file such as `migrations/auth/0001-create-users.ts`, but not files that read or list such files. */
 function isOfOneService({ path }: SourceFile): boolean {
   return path.split('/').length > 2
 }
@@ -127,13 +126,13 @@ function leavesPackage(file: SourceFile, { specifier }: ImportedModule): string 
   return target.startsWith(`${own}/`) ? undefined : `a relative import never leaves its package (${specifier})`
 }
 
-/** Folders whose files are found by kind: the route of a URL, the provider of a sign-in. They are no modules. */
+/** Folders whose files are found by kind, such as the route of a URL. They are not modules. */
 const KINDS: readonly string[] = ['routes', 'controllers', 'use-cases', 'providers', 'gateways', 'config', 'commands']
 const LISTED = /^- `([^`/]+)\/`: \S/
 
 /**
- * The README of a service lists its modules in the order of dependency: a module imports only earlier modules. So a reader can learn
- * them from top to bottom, and no two modules need each other.
+ * The README of a service lists its modules in the order of dependency: a module imports only earlier modules. So readers can
+ * learn them from top to bottom, and no two modules depend on each other.
  */
 export const moduleOrder: Rule = (tree) => serviceNames(tree).flatMap((service) => problemsOfService(tree, service))
 
@@ -174,7 +173,7 @@ function modulesOf(tree: SourceTree, service: string): ReadonlySet<string> {
   return new Set(modules)
 }
 
-/** The module that a file of the service belongs to. */
+/** The module of a file in the service. */
 function moduleOf(path: string, service: string): string | undefined {
   const [top, name, source, folder = '', ...below] = path.split('/')
   if (top !== 'services' || name !== service || source !== 'src' || below.length === 0) return undefined
@@ -195,7 +194,7 @@ function importsAgainstOrder(tree: SourceTree, service: string, names: readonly 
   })
 }
 
-/** Whether a file or folder below `src` is in a folder of a kind, or is one. */
+/** Whether a file or folder below `src` is a folder of a kind or is inside one. */
 function isOfKind(path: string): boolean {
   const [, inside = ''] = /\/src\/(.*)$/.exec(path) ?? []
   return inside.split('/').some((part) => KINDS.includes(part))
@@ -206,8 +205,8 @@ const programs = /^packages\/endpoints\/src\/(main\.ts$|cli\/)/
 const allowed = /^(\.|zod$|acorn$|leven$|multipasta$)/
 
 /**
- * The framework runs where there is no Node.js. So everything but its program imports nothing of Node.js or Fastify, types
- * excepted, and only packages that an installation has.
+ * The framework runs without Node.js. So only its program may import Node.js or Fastify, except types. All other files import
+ * only packages that an installation has.
  */
 export const portableCore: Rule = (tree) =>
   productionFiles(tree, core)

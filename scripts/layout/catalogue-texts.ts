@@ -3,12 +3,12 @@ import { type Problem, productionFiles, type Rule, type SourceFile, type SourceT
 import { commentsOf, lineAt, programOf, visitSyntax } from './syntax.ts'
 
 const CATALOGUE = /^services\/[^/]+\/src\/([a-z]+-)*errors\.ts$/
-/** The catalogue of a service, and files whose texts no client of HTTP reads: settings, and commands with their input files. */
+/** The catalogue of a service, and files whose texts no HTTP client sees: settings, and commands with their input files. */
 const EXEMPT = /^services\/[^/]+\/src\/(errors\.ts|[a-z-]+-errors\.ts|config\.ts|config\/|commands\/|seed\/)/
-/** The catalogue of the framework, whose texts a service answers with that imports it. */
+/** The catalogue of the framework, whose texts are in answers of services that use it. */
 const FRAMEWORK_TEXTS = 'packages/endpoints/src/error-texts.ts'
 const TEXT = String.raw`(['"\`])[^'"\`\n]* [^'"\`\n]*`
-/** The places where a schema or a check states the problem of a value, and where an error is created. */
+/** Places where a schema or check states the problem of a value, and where an error is created. */
 const PLACES = [
   new RegExp(String.raw`\b(?:error|problem):\s*(?:\([^()]*\) => )?${TEXT}`, 'g'),
   new RegExp(String.raw`\baddIssue\(\{[^}]*\bmessage:\s*${TEXT}`, 'g'),
@@ -20,11 +20,10 @@ const CHECKS = /^(refine|regex|min|max)$/
 const ELSEWHERE = 'the text of an error stands in the catalogue: errors.ts, or a file …-errors.ts that it lists'
 
 /**
- * The text of an error of a service stands in its catalogue alone, so that a search from an answer finds it
- * there. It stands whole in the line of its error: neither in a constant of several errors, nor put together
- * from pieces. A service has each text once: if a text has several statuses or codes, a function of the
- * catalogue has the text, and takes the status or the code. A service that is built on the framework takes the text of
- * the framework, and has no line of its own for it.
+ * The text of a service's error is only in its catalogue, so that a search for the text of an answer finds it. It is complete on
+ * the line of its error: not a constant that several errors share, and not assembled from parts. A service has each text once. If
+ * a text has several statuses or codes, a function of the catalogue has the text and takes the status or the code. A service that
+ * uses the framework uses the framework's texts and has no lines for them.
  */
 export const catalogueTexts: Rule = (tree) => {
   const files = productionFiles(tree, 'services')
@@ -47,7 +46,7 @@ function textsElsewhere(file: SourceFile): readonly Problem[] {
     .map(({ index }) => ({ path, line: lineAt(text, index), message: ELSEWHERE }))
 }
 
-/** Texts of variables that stand where a text may not: `problem: TEXT`, and `{ problem }` of a variable `problem`. */
+/** Texts in variables that are used where a text is not allowed: `problem: TEXT`, or `{ problem }` with a variable `problem`. */
 function namedTextsElsewhere(file: SourceFile): readonly Problem[] {
   const texts = new Set<string>()
   const used: { readonly name: string; readonly start: number }[] = []
@@ -80,7 +79,7 @@ function textsInPieces(file: SourceFile): readonly Problem[] {
   visitSyntax(file, {
     CallExpression({ callee, arguments: values }) {
       if (callee.type !== 'Identifier') return
-      // The message of `defineError` is its third argument. A function of the catalogue passes one on.
+      // The message of `defineError` is its third argument. Other functions of the catalogue pass on all arguments.
       const messages = callee.name === 'defineError' ? values.slice(2, 3) : values
       for (const value of messages) {
         const isBuilt =
@@ -95,13 +94,13 @@ function textsInPieces(file: SourceFile): readonly Problem[] {
   return problems
 }
 
-/** The catalogue of the framework, where catalogues of a service import it. */
+/** The catalogue of the framework, if catalogues of a service import it. */
 function frameworkTexts(tree: SourceTree, catalogues: readonly SourceFile[]): readonly SourceFile[] {
   if (!catalogues.some(({ text }) => text.includes("'@trestle/endpoints/error-texts.ts'"))) return []
   return tree.files.filter(({ path }) => path === FRAMEWORK_TEXTS)
 }
 
-/** The texts of a catalogue that stand earlier in a catalogue of its service. */
+/** Texts that occur earlier in a catalogue of the same service. */
 function repeatedTexts(catalogues: readonly SourceFile[]): readonly Problem[] {
   const places = new Map<string, SourceFile>()
   return catalogues.flatMap((file) =>
@@ -116,8 +115,8 @@ function repeatedTexts(catalogues: readonly SourceFile[]): readonly Problem[] {
 }
 
 /**
- * The texts of the errors and of the tables of a catalogue, as they are written, with one name for every value that is filled in. A
- * text of fewer than two words is a code or a separator.
+ * Returns the texts of a catalogue's errors and tables, as written, with the same placeholder for all values. A text of fewer
+ * than two words is a code or a separator.
  */
 function wholeTexts(file: SourceFile): readonly { readonly text: string; readonly start: number }[] {
   const texts: { readonly text: string; readonly start: number }[] = []
@@ -138,11 +137,10 @@ function wholeTexts(file: SourceFile): readonly { readonly text: string; readonl
   return texts
 }
 
-/** The constants of a catalogue. */
 interface Declared {
-  /** The names of constants that are a text, and of functions that return one. */
+  /** The names of constants that are a text, and of functions that return a text. */
   readonly texts: ReadonlySet<string>
-  /** The value that a call makes. */
+  /** The names of constants whose value is the result of a call. */
   readonly errors: ReadonlySet<string>
 }
 
@@ -161,7 +159,7 @@ function isText(value: Node | null): boolean {
   return value?.type === 'TemplateLiteral' || (value?.type === 'Literal' && typeof value.value === 'string')
 }
 
-/** The member `error` of the options of a schema. An `error` of another object may be why an attempt has failed. */
+/** The member `error` of a schema's options. Other objects may use `error` for the reason of a failure. */
 function errorOf(options: Argument): Node | undefined {
   if (options.type !== 'ObjectExpression') return undefined
   const found = options.properties.find(
@@ -170,12 +168,12 @@ function errorOf(options: Argument): Node | undefined {
   return found?.type === 'Property' ? found.value : undefined
 }
 
-/** Whether a value is a text of two words or more. */
+/** Whether a value is a text of at least two words. */
 function isSentence({ text }: SourceFile, value: Node): boolean {
   return isText(value) && text.slice(value.start, value.end).includes(' ')
 }
 
-/** Whether an argument is a text of the file, or the text of an error of the file. */
+/** Whether an argument is a text of the file, or the message of an error of the file. */
 function isShared(value: Argument, { texts, errors }: Declared): boolean {
   if (value.type === 'Identifier') return texts.has(value.name)
   if (value.type !== 'MemberExpression' || value.object.type !== 'Identifier') return false

@@ -1,7 +1,7 @@
 import { type Problem, type Rule, type SourceFile, type SourceTree, serviceNames } from './source-tree.ts'
 import { commentsOf, lineAt } from './syntax.ts'
 
-/** Patterns that cite something outside of the repository. */
+/** Patterns of citations that lead outside the repository. */
 const UNOPENABLE = [
   /\bcontracts?\b/gi,
   /\b(?:the|its|this) +spec(?:ification)?\b/gi,
@@ -9,19 +9,19 @@ const UNOPENABLE = [
   /\bspec(?:ification)?,? +\d+/gi,
   /\bdesign(?:,? +\d+|\.md)/gi,
 ]
-/** The words of citations that are searched only in comments, because SQL and TypeScript use them for other things. */
+/** Words that are searched only in comments, because SQL and TypeScript use them with another meaning. */
 const UNNAMED_REFERENCE = /\breference,? +\d+/gi
 const REFERENCE = /(\(|\b[a-z]+ +)?\breference: +([^).,;`\n]*)/g
 const DECISIONS = /\bdecisions? +(\d+(?:(?:, +| +and +)\d+)*)/gi
-/** The join of a comment's lines. An empty line ends a paragraph. */
+/** A line break within a comment. An empty line ends a paragraph. */
 const LINE_BREAK = /\n[ \t]*(?:--|\/\/|\*(?!\/))[ \t]*(?=\S)/g
 const HEADING = /^#{2,6} (.+)$/gm
-/** Characters of a heading that would end its citation. */
+/** Headings without characters that would end a citation. */
 const CITABLE = /^[\w /-]+$/
-/** This rule and its test contain examples of refused citations. */
+/** This rule and its test, which contain examples of refused citations. */
 const OWN_FILES = /^scripts\/layout\/citations(\.test)?\.ts$/
 
-/** A file, and its text with every comment joined to one line. Offsets are equal in both. */
+/** A file, and its text with each comment joined to one line. Offsets are the same in both. */
 interface Joined {
   readonly file: SourceFile
   readonly text: string
@@ -31,8 +31,9 @@ interface Joined {
 type References = ReadonlyMap<string, readonly string[]>
 
 /**
- * A citation leads to a page that a reader can open. `reference: Refresh tokens` is that heading of the service's own page in
- * docs/reference. Outside the service, the citation is `auth reference: Refresh tokens`. `decision 8` is a file of docs/decisions.
+ * A citation leads to a page that readers can open. `reference: Refresh tokens` is that heading of the service's own page in
+ * docs/reference. Outside the service, the citation is `auth reference: Refresh tokens`. `decision 8` is a file of
+ * docs/decisions.
  */
 export const citations: Rule = (tree) => {
   const references = readReferences(tree)
@@ -59,7 +60,7 @@ function readReferences(tree: SourceTree): References {
   )
 }
 
-/** A paragraph of a document is one line already. */
+/** In a document, a paragraph is already one line. */
 function joinComments(file: SourceFile): Joined {
   const text = file.text.replaceAll(LINE_BREAK, (found) => ' '.repeat(found.length))
   return { file, text: file.path.endsWith('.md') ? file.text : text }
@@ -78,7 +79,7 @@ function unresolvedReferences(joined: Joined, references: References): readonly 
   return [...matchesInComments(joined, REFERENCE)].flatMap(({ 0: text, 1: lead = '', 2: rest = '', index }) => {
     const heading = headingOf(rest)
     const isNamed = references.has(lead.trim())
-    // Prose may contain `a reference: …` too.
+    // Prose may also contain `a reference: …`.
     if (!isNamed && (file.path.endsWith('.md') || (lead !== '(' && !/^[A-Z]/.test(heading)))) return []
     const place = { path: file.path, line: lineAt(file.text, index) }
     const name = isNamed ? lead.trim() : ownReference(file)
@@ -99,7 +100,7 @@ function headingOf(cited: string): string {
     .trim()
 }
 
-/** The service whose reference a citation means when it names none. */
+/** The service of a citation that names no reference. */
 function ownReference({ path }: SourceFile): string | undefined {
   if (path.startsWith('packages/endpoints/')) return 'endpoints'
   return /^(?:services|migrations)\/([^/.]+)[/.]/.exec(path)?.[1]
@@ -118,7 +119,7 @@ function unknownDecisions({ file, text }: Joined, decisions: ReadonlySet<number>
   )
 }
 
-/** A heading cannot be cited if it occurs twice, or has a character that ends a citation. */
+/** A heading cannot be cited if it is repeated or contains a character that ends a citation. */
 function uncitableHeadings(references: References): readonly Problem[] {
   return [...references].flatMap(([name, headings]) =>
     headings
@@ -138,7 +139,7 @@ function* matchesInComments({ file, text }: Joined, pattern: RegExp): Iterable<R
   }
 }
 
-/** The parser finds the comments of TypeScript, and a pattern those of SQL. A document counts as one comment. */
+/** TypeScript comments come from the parser, SQL comments from a pattern. A document counts as one comment. */
 function rangesOfComments(file: SourceFile): readonly { readonly start: number; readonly end: number }[] {
   if (file.path.endsWith('.ts')) return commentsOf(file)
   const comment = file.path.endsWith('.sql') ? /--.*/g : /.+/gs

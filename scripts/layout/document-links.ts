@@ -3,7 +3,7 @@ import { posix } from 'node:path'
 import type { Problem, Rule, SourceFile, SourceTree } from './source-tree.ts'
 
 const SERVICE_README = /^services\/[^/]+\/README\.md$/
-/** A path in backticks: a folder with `/` at its end, or a file. A pattern such as `*.ts` is not a path. */
+/** A path in backticks: a folder that ends with `/`, or a file. A pattern such as `*.ts` is not a path. */
 const PATH_IN_BACKTICKS = /`((?:[A-Za-z0-9][\w.-]*\/)*[A-Za-z0-9][\w.-]*(?:\/|\.(?:ts|sql|md|json)))`/g
 const OF_READERS = new Set([
   'docs/quick-start/reserve-stock.md',
@@ -12,10 +12,10 @@ const OF_READERS = new Set([
 ])
 const HEADING = /^#{1,6} (.+)$/gm
 
-/** The anchors of each document by its path. */
+/** The anchors of each document by path. */
 type Anchors = ReadonlyMap<string, ReadonlySet<string>>
 
-/** Links of documents lead to files of the repository and to their headings. Paths in backticks are paths of files. */
+/** Links in documents lead to existing files and headings. Paths in backticks are paths of existing files. */
 export const documentLinks: Rule = (tree) => {
   const documents = tree.files
     .filter(({ path }) => path.endsWith('.md'))
@@ -41,7 +41,7 @@ function findBrokenLinks(root: string, path: string, content: string, anchors: A
   })
 }
 
-/** The anchors of headings, as GitHub makes them: letters, digits, `_` and `-`. The second of two equal ones ends in `-1`. */
+/** The anchors of headings, as GitHub generates them: letters, digits, `_` and `-`. A repeated anchor gets the suffix `-1`. */
 function readAnchors(text: string): ReadonlySet<string> {
   const anchors = new Set<string>()
   for (const [, heading = ''] of text.matchAll(HEADING)) {
@@ -58,8 +58,8 @@ function readAnchors(text: string): ReadonlySet<string> {
 }
 
 /**
- * The README of a service writes paths from its `src/`, its own folder, or the root. Other documents may
- * leave out the beginning of a path. They also name files that a command writes, such as `dist/` and `results.json`.
+ * A service's README names paths relative to its `src/`, its folder, or the root. Other documents may omit the beginning of a
+ * path, and also name files that a command writes, such as `dist/` and `results.json`.
  */
 function findMissingPaths(tree: SourceTree, path: string, content: string): readonly string[] {
   if (OF_READERS.has(path)) return []
@@ -75,7 +75,7 @@ function findMissingPaths(tree: SourceTree, path: string, content: string): read
     .map((named) => `names ${named}, which is not there`)
 }
 
-/** The text without its code blocks, because brackets of code are not links. Lines keep their numbers. */
+/** Removes code blocks, because brackets in code are not links. The line numbers stay the same. */
 function withoutCode(text: string): string {
   return text.replaceAll(/^```.*?^```/gms, (block) => block.replaceAll(/[^\n]/g, ''))
 }

@@ -4,13 +4,13 @@ import { nameLengthMax } from './migration-files.ts'
 import type { Problem, Rule, SourceFile, SourceTree } from './source-tree.ts'
 import { lineAt } from './syntax.ts'
 
-/** The beginning `CREATE OR REPLACE FUNCTION {{name}}(`, or a wrong form of it. */
+/** Matches `CREATE OR REPLACE FUNCTION {{name}}(`, or an incorrect form of it. */
 const CREATION = /\bCREATE\s+(OR\s+REPLACE\s+)?(?:FUNCTION|PROCEDURE)\s+([^\s(]+)/gi
-/** Braces around a word are meant as a token. Braces around a number or a list are an array. */
+/** Braces around a word are intended as a token. Braces around a number or a list are an array. */
 const TOKEN = /\{\{\s*[a-z][^{}\s]*\s*\}{0,2}/gi
 const WELL_FORMED = /^\{\{(?:local:)?[a-z][a-z0-9_]*\}\}$/
 const PARAMETER = /\{\{:[^}]*\}\}/g
-/** One statement. Its body is the only text in dollar quotes, and the end of the statement. */
+/** One statement, whose body is the only dollar-quoted text and ends the statement. */
 const ONE_STATEMENT = /^CREATE\b[^;$]*\$\$(?:(?!\$\$).)*\$\$;$/is
 const CREATED_BY_NUMBER = /\bFUNCTION\s+\$\{names\.id\('([a-z0-9_]+)'\)\}/gi
 
@@ -21,9 +21,8 @@ interface Functions {
 }
 
 /**
- * A SQL function is one file: `migrations/<service>/functions/<name>.sql` creates `{{name}}` and nothing else, from the
- * fragments that it includes, and ends in `$$;`. No numbered migration creates it as well, and `migrations/<service>.ts`
- * exports them all.
+ * A SQL function is one file: `migrations/<service>/functions/<name>.sql` creates only `{{name}}`, from the fragments that it
+ * includes, and ends in `$$;`. No numbered migration also creates it, and `migrations/<service>.ts` exports all of them.
  */
 export const functionFiles: Rule = (tree) => {
   const files = tree.files.filter(({ path }) => /^migrations\/.*\.sql$/.test(path))
@@ -51,7 +50,7 @@ export const functionFiles: Rule = (tree) => {
 }
 
 function malformedTokens(file: SourceFile): readonly Problem[] {
-  // Includes keep their place as blanks, so that lines count as before.
+  // Replace includes by blanks, so that the line numbers stay the same.
   const text = file.text.replaceAll(INCLUDE, (token) => token.replaceAll(/[^\n]/g, ' '))
   return [...text.matchAll(TOKEN)]
     .filter(([token]) => !WELL_FORMED.test(token))
@@ -90,7 +89,7 @@ function fragmentProblems(file: SourceFile): readonly Problem[] {
   }))
 }
 
-/** The objects that a file creates, without its comments. */
+/** The objects that a file creates, outside comments. */
 function creationsOf(file: SourceFile): readonly { readonly text: string; readonly line: number }[] {
   const code = withoutComments(file)
   return [...code.matchAll(CREATION)].map((match) => ({

@@ -2,7 +2,7 @@ import { posix } from 'node:path'
 import type { Problem, Rule, SourceFile, SourceTree } from './source-tree.ts'
 import { importsOf } from './syntax.ts'
 
-/** The files that each TypeScript file imports, by path. Types and `import()` count. */
+/** The imported files of each TypeScript file by path, including types and `import()`. */
 export type ImportGraph = ReadonlyMap<string, readonly string[]>
 
 const graphs = new WeakMap<SourceTree, ImportGraph>()
@@ -22,19 +22,18 @@ function importedFiles(file: SourceFile, paths: ReadonlySet<string>): readonly s
   return [...new Set(targets)].filter((target) => paths.has(target))
 }
 
-/** The places where the file of a specifier may be: a package is a service, a package of this repository, or the migrations. */
+/** Possible files of a specifier. A package is a service, a package of this repository, or the migrations. */
 export function placesOf(importer: string, specifier: string): readonly string[] {
   if (specifier.startsWith('.')) return [posix.join(posix.dirname(importer), specifier)]
   const [, name = '', file = `/${name}.ts`] = /^@trestle\/([^/]+)(\/.+)?$/.exec(specifier) ?? []
   return name === 'migrations' ? [`migrations${file}`] : [`services/${name}/src${file}`, `packages/${name}/src${file}`]
 }
 
-/** The files that one file leads to. */
 type Steps = (path: string) => readonly string[]
 
 /**
- * The shortest way from a file to one that `isEnd` accepts, at least one step long, both ends included. Undefined if
- * there is none.
+ * Returns the shortest path from a file to a file that `isEnd` accepts, with at least one step and both ends included, or
+ * `undefined`.
  */
 export function shortestWay(
   start: string,
@@ -54,7 +53,7 @@ export function shortestWay(
   return undefined
 }
 
-/** No file imports itself through others, types included: a reader could understand, move or test none of them alone. */
+/** No file imports itself through others, even by types. Such files cannot be understood, moved or tested separately. */
 export const importCycles: Rule = (tree) => {
   const graph = graphOf(tree)
   return [...graph.keys()].flatMap((path): Problem[] => {

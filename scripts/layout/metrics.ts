@@ -51,7 +51,7 @@ export const metricQueries: Rule = ({ root, files, read }) => {
   ]
 }
 
-/** Labels that Prometheus adds to every series. */
+/** The labels that Prometheus adds to every series. */
 const ADDED_LABELS = ['job', 'instance']
 
 function problemsOf({ path, what, expr }: Written, metrics: readonly DocumentedMetric[]): readonly Problem[] {
@@ -81,19 +81,19 @@ interface Selector {
   readonly labels: readonly string[]
 }
 
-/** The names in a PromQL expression. They suffice to look the metrics up. */
+/** The names in a PromQL expression, which are sufficient to look up its metrics. */
 interface ExpressionNames {
   readonly selectors: readonly Selector[]
-  /** Labels of `by (…)`, `on (…)` and so on. Each must be a label of some metric of the expression. */
+  /** The labels of `by (…)`, `on (…)` and so on. Some metric of the expression must have each label. */
   readonly groupings: readonly string[]
 }
 
-/** Grafana replaces its variables by a duration before Prometheus sees the expression. */
+/** Variables that Grafana replaces by a duration before it sends the expression to Prometheus. */
 const GRAFANA_DURATION = /\$__(?:rate_interval|interval|range)\b/g
 
 /**
- * Reads the names of an expression with Prometheus' own grammar.
- * @throws Error when the expression is not PromQL
+ * Returns the names in an expression, parsed with Prometheus' own grammar.
+ * @throws Error if the expression is not PromQL
  */
 export function namesOf(expression: string): ExpressionNames {
   const text = expression.replaceAll(GRAFANA_DURATION, '5m')
@@ -119,7 +119,7 @@ function namesBelow(node: SyntaxNode, kind: string, text: string): readonly stri
   return node.getChildren(kind).map(({ from, to }) => text.slice(from, to))
 }
 
-/** The code makes exactly the metrics of docs/observability.md, with the same name, type and service. */
+/** The code creates exactly the metrics in docs/observability.md, with the same name, type and service. */
 export const metricDocuments: Rule = (tree) => {
   const { found, problems } = findInstruments(tree)
   const text = tree.files.find(({ path }) => path === METRICS_DOCUMENT)?.text ?? ''
@@ -145,7 +145,7 @@ function problemOf({ name, type, owner, path, line }: Instrument, documented: re
 interface Instrument {
   readonly name: string
   readonly type: 'counter' | 'gauge' | 'histogram'
-  /** The service that makes the metric, or `all services`. */
+  /** The service that creates the metric, or `all services`. */
   readonly owner: string
   readonly path: string
   readonly line: number
@@ -153,7 +153,7 @@ interface Instrument {
 
 const CREATE = /^create(?:Observable)?(Counter|UpDownCounter|Gauge|Histogram)$/
 
-/** Every call of `createCounter`, `createObservableGauge` and so on below packages and services, also those without a name. */
+/** Finds all calls of `createCounter` and similar functions in packages and services, including calls without a name. */
 export function findInstruments(tree: SourceTree): { found: readonly Instrument[]; problems: readonly Problem[] } {
   const found: Instrument[] = []
   const problems: Problem[] = []

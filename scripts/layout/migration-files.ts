@@ -2,10 +2,10 @@ import { posix } from 'node:path'
 import { type Problem, productionFiles, type Rule, type SourceFile, type SourceTree } from './source-tree.ts'
 import { lineAt, visitSyntax } from './syntax.ts'
 
-/** Longest own name of a table, index, constraint, function or sequence. The prefix of DB_NAMESPACE is added to it. */
+/** The maximum length of the name of a table, index, constraint, function or sequence, without the prefix of DB_NAMESPACE. */
 export const nameLengthMax = 30
 
-/** Names of supabase/auth, whose tables auth has column by column. They stay as they are there, however long. */
+/** Names of supabase/auth, whose tables auth copies column by column. They stay unchanged, even if they are long. */
 const upstreamNames = new Set([
   'identities_provider_id_provider_unique',
   'mfa_amr_claims_session_id_authentication_method_pkey',
@@ -17,8 +17,8 @@ const upstreamNames = new Set([
 const naming = new Set(['id', 'local'])
 
 /**
- * Numbers have no gaps and do not repeat. Each service lists all its files in order, under their own names. A migration begins
- * with the reason for its tables, and the names that it creates are short.
+ * Numbers have no gaps and are unique. Each service lists all its files in order, under their own names. A migration begins with
+ * the reason for its tables, and the names that it creates are short.
  */
 export const migrationFiles: Rule = (tree) => {
   const lists = productionFiles(tree, 'migrations').filter(({ path }) => /^migrations\/[^/]+\.ts$/.test(path))
@@ -63,7 +63,7 @@ function missingReason({ path, text }: SourceFile): readonly Problem[] {
   return text.startsWith('// ') ? [] : [{ path, message: 'does not begin with a comment that says why' }]
 }
 
-/** A database records a migration by its name, so another file under the same name would never run. */
+/** A database records a migration by name, so another file with the same name would never run. */
 function importProblems(list: SourceFile): readonly Problem[] {
   const folder = posix.basename(list.path, '.ts')
   return entriesOf(list)

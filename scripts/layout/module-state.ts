@@ -2,7 +2,7 @@ import type { Expression, Node, VariableDeclarator } from 'oxc-parser'
 import { type Problem, productionFiles, type Rule, type SourceFile } from './source-tree.ts'
 import { lineAt, programOf, visitSyntax } from './syntax.ts'
 
-/** State that belongs to a process as a whole, and why a test file cannot disturb the next one by it. */
+/** State that belongs to the whole process, and why a test file cannot disturb the next one through it. */
 const EXCEPTIONS: ReadonlyMap<string, string> = new Map([
   ['packages/common/src/connections/release-memory.ts', 'counts bytes of the one heap of the process'],
   [
@@ -13,18 +13,18 @@ const EXCEPTIONS: ReadonlyMap<string, string> = new Map([
   ['packages/endpoints/src/discovery/import-graph.ts', 'the imports of the process, which the runtime reports once'],
   ['packages/endpoints/src/request/endpoint-request.ts', 'the next request id, which differs each time anyway'],
 ])
-/** Programs that nothing imports, and the set-up of the tests themselves. */
+/** Programs that no file imports, and the test set-up itself. */
 const EXEMPT = /^packages\/(stack|testing)\/|^packages\/[^/]+\/(examples|scripts|test)\//
 const COLLECTIONS: ReadonlySet<string> = new Set(['Map', 'Set'])
-/** The methods that change an array, or a Map or Set that is a member of an object. */
+/** Methods that change an array, or a Map or Set that is a member of an object. */
 const CHANGES = /^(push|pop|shift|unshift|splice|sort|reverse|fill|copyWithin|set|add|delete|clear)$/
-/** The functions of Object and Reflect that change their first argument. */
+/** Functions of `Object` and `Reflect` that change their first argument. */
 const CHANGES_OF_FIRST = /^(assign|definePropert(y|ies)|set|setPrototypeOf|deleteProperty)$/
 
 /**
- * No module keeps state: a `let`, a Map or Set that it changes or lets others change, or an object or array
- * that it changes. Test files share modules, so state of one file would reach the next. A WeakMap is
- * allowed: an entry ends with the object that it belongs to.
+ * Modules keep no state: no `let`, no Map or Set that can be changed, and no object or array that the module changes. Test files
+ * share modules, so the state of one test file would affect the next. A WeakMap is allowed, because its entries end with the
+ * objects that they belong to.
  */
 export const moduleState: Rule = (tree) => {
   const found = productionFiles(tree, 'services', 'packages', 'migrations')
@@ -62,7 +62,7 @@ function stateOf(file: SourceFile): readonly Problem[] {
   })
 }
 
-/** Whether a constant is a Map or Set without a type that forbids changes. */
+/** Whether a constant is a Map or Set without a read-only type. */
 function isCollection({ text }: SourceFile, { id, init }: VariableDeclarator): boolean {
   if (id.type !== 'Identifier' || init?.type !== 'NewExpression') return false
   if (init.callee.type !== 'Identifier' || !COLLECTIONS.has(init.callee.name)) return false
@@ -74,13 +74,13 @@ function isChanged({ text }: SourceFile, { id }: VariableDeclarator): boolean {
   return id.type === 'Identifier' && new RegExp(`\\b${id.name}\\.(set|add|delete|clear)\\(`).test(text)
 }
 
-/** Whether a value is an object or an array that is written out, whatever type it is said to have. */
+/** Whether a value is an object or array literal, with any declared type. */
 function isLiteral(value: Expression | null): boolean {
   if (value?.type === 'TSAsExpression' || value?.type === 'TSSatisfiesExpression') return isLiteral(value.expression)
   return value?.type === 'ObjectExpression' || value?.type === 'ArrayExpression'
 }
 
-/** The names of the variables of which a file changes a member. */
+/** The names of variables whose members a file changes. */
 function changedNames(file: SourceFile): ReadonlySet<string> {
   const names = new Set<string>()
   const addOwner = (node: Node): void => {

@@ -12,7 +12,7 @@ const FOLDERS = [
   'packages/service',
 ]
 
-/** Files that may open a connection without the guarded client, and why. */
+/** Files that may open a connection without the guarded client, with reasons. */
 const EXCEPTIONS: ReadonlyMap<string, string> = new Map([
   ['packages/common/src/outbound/', 'the guarded client itself'],
   ['packages/common/src/server/node-http.ts', 'takes createServer and STATUS_CODES, and opens nothing'],
@@ -39,15 +39,15 @@ const HARMLESS: ReadonlySet<string> = new Set([
   'isIPv6',
 ])
 const NODE_CLIENTS = /^(node:)?(http|https|http2|net|tls|dgram)$/
-/** Libraries that open connections. `pg` is missing on purpose: only packages/database gives it an address, from a setting. */
+/** Libraries that open connections. `pg` is omitted, because only `packages/database` uses it, with an address from a setting. */
 const LIBRARIES = /^(undici|axios|got|ky|needle|node-fetch|superagent|ws|nodemailer|ioredis|redis|twilio)(\/|$)/
-/** Functions of oauth4webapi that call the global fetch unless they are given another one. */
+/** Functions of oauth4webapi that call the global `fetch` by default. */
 const OAUTH_REQUEST = /Request$/
 const GLOBALS: ReadonlySet<string> = new Set(['fetch', 'WebSocket', 'EventSource'])
 
 /**
- * Services call other servers only through `packages/common/src/outbound`. That client checks the address it connects to,
- * follows no redirect, and bounds the answer. With any other client, a stranger's URL could reach the internal network.
+ * Services call other servers only through `packages/common/src/outbound`. That client checks the address, follows no redirects
+ * and limits the answer. With any other client, a URL from a stranger could reach the internal network.
  */
 export const outboundCalls: Rule = (tree) =>
   productionFiles(tree, ...FOLDERS)

@@ -5,21 +5,21 @@ import { placesOf, shortestWay } from './import-graph.ts'
 import { type Problem, productionFiles, type Rule, type SourceFile } from './source-tree.ts'
 import { type ImportedModule, importsOf, lineAt, programOf, visitSyntax } from './syntax.ts'
 
-/** Files of services that reach outside, without their ending, by folder, under the reason why each group does. */
+/** Files of services with outside effects, without extension, by reason and folder. */
 const LIST = 'scripts/layout/impure-files.json'
 const Reasons = z.record(z.string(), z.record(z.string(), z.array(z.string())))
 
-/** Folders and files that tie rules to the outside. */
+/** Folders and files that connect rules to the outside. */
 const OUTER =
   /^services\/[^/]+\/src\/((adoption\/)?(routes|controllers|use-cases|plugins|commands|config)\/|(app|config|database|deps|error-body|main|migrations|open-database|open-telemetry|openapi(-hooks)?)\.ts$)/
-/** Names that tell a reader that the file asks the database, alone or by a group commit, works on jobs, or calls a gateway. */
+/** Names of files that query the database, alone or by group commit, work on jobs, or call a gateway. */
 const OUTER_NAME = /-(repository|jobs?|group)\.ts$|\/gateways\//
 
 /**
- * Every file of a service, except in the folders that tie a service together, decides by its arguments alone. Neither the file nor
- * its imports use the disk, the network, the database, the clock, the environment, the terminal or randomness. A file that does has
- * the name of a repository, a job or the like, or the list names it. A type of an outer module counts only in the file itself: a
- * function that takes a connection as an argument uses the database.
+ * Every file of a service, except in the folders that connect its parts, depends only on its arguments. The file and its imports
+ * do not use the disk, the network, the database, the clock, the environment, the terminal or randomness. Other files have a name
+ * such as repository or job, or are in the list. A type of an outer module counts only in the file itself: a function that takes
+ * a connection as an argument uses the database.
  */
 export const pureFiles: Rule = (tree) => {
   const folders = Object.values(Reasons.parse(JSON.parse(tree.read(LIST) ?? '{}'))).flatMap(Object.entries<string[]>)
@@ -47,8 +47,8 @@ function isPureByPlace(path: string): boolean {
 }
 
 /**
- * The ways from files to the module or global by which they reach outside.
- * @returns a function of the path of a file; undefined for a pure one
+ * Finds for each file the module or global by which it reaches outside.
+ * @returns a function from a path to the chain of files, or `undefined` for a pure file
  */
 function waysOutside(files: ReadonlyMap<string, SourceFile>): (path: string) => readonly string[] | undefined {
   const outside = new Map([...files].map(([path, file]) => [path, outsideUses(file)[0]]))
@@ -65,9 +65,7 @@ function waysOutside(files: ReadonlyMap<string, SourceFile>): (path: string) => 
   }
 }
 
-/**
- * Returns the files that declare the values which a file imports. The entry of a package only passes on the exports of its files.
- */
+/** Returns the files that declare the values which a file imports. The entry of a package only re-exports its files. */
 function valuesFrom(file: SourceFile, files: ReadonlyMap<string, SourceFile>): readonly string[] {
   return importsOf(file)
     .filter(({ isType }) => !isType)
@@ -77,8 +75,8 @@ function valuesFrom(file: SourceFile, files: ReadonlyMap<string, SourceFile>): r
 }
 
 /**
- * Returns the places from which an entry takes the names that a file imports of it. Undefined for another file, and when a name
- * is not found.
+ * Returns the places from which an entry re-exports the imported names. `undefined` for any other file, or if a name is not
+ * found.
  */
 function placesPassedOn(entry: SourceFile | undefined, { names, isWhole }: ImportedModule): string[] | undefined {
   if (entry === undefined || isWhole) return undefined
@@ -89,7 +87,7 @@ function placesPassedOn(entry: SourceFile | undefined, { names, isWhole }: Impor
     : sources.flatMap((source) => placesOf(entry.path, source?.specifier ?? ''))
 }
 
-/** Modules whose answers depend on their arguments alone, besides node:crypto. */
+/** Modules whose results depend only on their arguments, in addition to `node:crypto`. */
 const PURE_MODULES = new Set(['node:buffer', 'node:path/posix', 'node:querystring', 'node:url', 'node:util'])
 const PURE_PACKAGES = new Set([
   '@simplewebauthn/server/helpers',
@@ -109,12 +107,12 @@ const PURE_PACKAGES = new Set([
   'uqr',
   'zod',
 ])
-/** The files in which a service declares its tables, and the types of connections to them. */
+/** The files in which a service declares its tables, and the types of connections. */
 const TABLES = /^\.{1,2}\/(\.\.\/)*(database|transaction)\.ts$/
 const CONNECTION = /\b(Db|Trx)\b/
-/** Exports of node:crypto that depend on more than their arguments. */
+/** Exports of `node:crypto` that depend on more than their arguments. */
 const RANDOM = /^(random|generate|getRandom|webcrypto|subtle)/
-/** Exports of modules that reach outside otherwise: the types of rows, the form of addresses, and the class of an error. */
+/** Pure exports of impure modules: types of rows, formats of addresses, and error classes. */
 const PURE_EXPORTS: ReadonlyMap<string, RegExp> = new Map([
   ['kysely', /^(ColumnType|Generated|GeneratedAlways|Insertable|JSONColumnType|Selectable|Updateable)$/],
   ['node:net', /^(isIP|isIPv4|isIPv6|BlockList)$/],
@@ -122,7 +120,7 @@ const PURE_EXPORTS: ReadonlyMap<string, RegExp> = new Map([
   ['pg', /^DatabaseError$/],
 ])
 
-/** Globals that reach the terminal, the network, the environment, randomness or the clock, or run a text that no rule reads. */
+/** Globals for the terminal, network, environment, randomness or clock, or that run text which no rule checks. */
 const GLOBALS = new Set([
   'console',
   'process',
@@ -142,14 +140,14 @@ const GLOBALS = new Set([
   'Function',
   'eval',
 ])
-/** Members of globals that are pure otherwise. */
+/** Impure members of otherwise pure globals. */
 const MEMBERS = new Set(['Math.random', 'Date.now', 'AbortSignal.timeout', 'Atomics.wait', 'Atomics.waitAsync'])
-/** Globals whose impure members nobody would find under another name. */
+/** Globals whose impure members would not be found under an alias. */
 const ALIASED = new Set(['Date', 'Math', 'AbortSignal', 'Atomics'])
-/** The methods of `Intl.DateTimeFormat` that format the present moment when they have no argument. */
+/** Methods of `Intl.DateTimeFormat` that format the current time if called without an argument. */
 const FORMATS = /^format(ToParts)?$/
 
-/** The modules and globals by which the code of a file itself reaches outside its arguments, in the order of the file. */
+/** The modules and globals by which a file's own code reaches outside, in order. */
 function outsideUses(file: SourceFile): readonly string[] {
   const takesConnection = CONNECTION.test(file.text)
   const modules = importsOf(file)
@@ -167,7 +165,7 @@ function isOutside({ specifier, names, typeNames, isWhole }: ImportedModule): bo
   return isBuiltin(specifier) ? !PURE_MODULES.has(specifier) : !PURE_PACKAGES.has(specifier)
 }
 
-/** Names that a file declares itself count too: a parameter `fetch` would mislead a reader. Keys of objects do not. */
+/** Includes names that a file declares itself, because a parameter `fetch` would mislead readers. Excludes keys of objects. */
 function globalsOf(file: SourceFile): readonly string[] {
   const found: { readonly name: string; readonly start: number }[] = []
   const keys = new Set<number>()
@@ -219,7 +217,7 @@ function globalsOf(file: SourceFile): readonly string[] {
     .map(({ name }) => name)
 }
 
-/** An expression without the parentheses around it. */
+/** Removes the parentheses around an expression. */
 function bare(expression: Expression): Expression {
   return expression.type === 'ParenthesizedExpression' ? bare(expression.expression) : expression
 }
@@ -233,15 +231,15 @@ const exempt = [
   /\/src\/(main|deps|config)\.ts$/,
   /\/src\/config\//,
   /^packages\/(stack|testing)\//,
-  // Programs that nothing imports.
+  // Programs that no file imports.
   /^packages\/[^/]+\/(examples|scripts)\//,
 ]
 
 const reads = new Set(['process.env', 'Date.now', 'performance.timeOrigin'])
 
 /**
- * Only `main.ts`, `deps.ts` and config read the environment and the clock. Everything else takes them as arguments, so that a
- * test can fix them. `performance.now()` is allowed: it measures durations, and does not tell the time of day.
+ * Only `main.ts`, `deps.ts` and config read the environment and the clock. All other code takes them as arguments, so that tests
+ * can fix them. `performance.now()` is allowed, because it measures durations, not the time of day.
  */
 export const clockAndEnvironment: Rule = (tree) =>
   productionFiles(tree, 'services', 'packages', 'migrations')

@@ -3,7 +3,7 @@ import { returnTypes } from './return-types.ts'
 import { problemsOf } from './shop-tree.ts'
 
 const path = 'services/shop/src/items/item.ts'
-/** Without the functions of the shop, which state no type. */
+/** Only this item, without the shop's other functions, which have no return types. */
 const onlyItem = (text: string) => ({
   'services/shop/src/routes/items.ts': '',
   'services/shop/src/items/item-view.ts': '',

@@ -2,12 +2,12 @@ import type { Declaration } from 'oxc-parser'
 import { type Problem, productionFiles, type Rule, type SourceFile } from './source-tree.ts'
 import { lineAt, programOf } from './syntax.ts'
 
-/** Numbered migrations are all of the type that they import, `Migration`. */
+/** Numbered migrations, which all have the imported type `Migration`. */
 const MIGRATION = /^migrations\/[^/]+\/\d{4}-[^/]+\.ts$/
 
 /**
- * An exported function states its return type. A reader learns the type from the signature, and a change of the body cannot change
- * it unnoticed. A constant with a type, such as `const rule: Rule`, states the return type too.
+ * Exported functions declare their return type. Readers see the type in the signature, and a change of the body cannot change it
+ * unnoticed. A constant with a type, such as `const rule: Rule`, also declares the return type.
  */
 export const returnTypes: Rule = (tree) =>
   productionFiles(tree, 'bench', 'migrations', 'packages', 'scripts', 'services')

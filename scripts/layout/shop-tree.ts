@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import { isSource, type Rule, type SourceFile, type SourceTree } from './source-tree.ts'
 
-/** A small tree that keeps every rule: a service, its packages and its migrations. */
+/** A small tree that follows every rule: a service, its packages and its migrations. */
 export const shop = {
   'services/shop/README.md':
     '| `GET /items`, `POST /items` | `routes/items.ts` |\n| `GET /items/:itemId` | `routes/items.ts` |\n\n' +
@@ -33,10 +33,10 @@ export const shop = {
     "// Items are sold.\nimport { sql } from 'kysely'\nexport const createItems = (names) => [sql, names.id('items'), sql`id int CONSTRAINT items_pkey PRIMARY KEY`]\n",
 }
 
-/** Files by their paths from the root. Undefined leaves a file of the shop out. */
+/** Files by path from the root. `undefined` removes a file of the shop. */
 export type Files = Readonly<Record<string, string | undefined>>
 
-/** Writes the tree of the shop with some files replaced, added or left out. The folder is removed when the test ends. */
+/** Writes the shop's tree with some files replaced, added or removed. The folder is deleted when the test ends. */
 export function writeShop(files: Files = {}): string {
   const root = mkdtempSync(join(tmpdir(), 'layout-'))
   onTestFinished(() => rmSync(root, { recursive: true }))
@@ -47,7 +47,7 @@ export function writeShop(files: Files = {}): string {
   return root
 }
 
-/** The same tree in memory, which takes no time. A rule that looks at the disk makes the tree write itself. */
+/** The same tree in memory, which is faster. It is written to disk only if a rule reads `root`. */
 export function treeOfShop(files: Files = {}): SourceTree {
   const all = textsOf(files)
   let root: string | undefined
@@ -65,7 +65,7 @@ function textsOf(files: Files): readonly SourceFile[] {
   return Object.entries({ ...shop, ...files }).flatMap(([path, text]) => (text === undefined ? [] : { path, text }))
 }
 
-/** The problems that a rule finds in the shop with these files: `path:line message`. */
+/** The problems that a rule finds in the shop with these files, as `path:line message`. */
 export async function problemsOf(rule: Rule, files: Files = {}): Promise<readonly string[]> {
   const problems = await rule(treeOfShop(files))
   return problems.map(({ path, line, message }) => `${path}${line === undefined ? '' : `:${line}`} ${message}`)

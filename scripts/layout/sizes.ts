@@ -7,9 +7,9 @@ const FILE_LINES_MAX = 400
 const TEST_LINES_MAX = 500
 const FUNCTION_LINES_MAX = 60
 const SQL_FUNCTION = /^(migrations\/[^/]+\/functions\/)[^/]+\.sql$/
-/** A function of SQL is one call with everything that it decides (decision 2). */
+/** A SQL function contains all decisions of one call (decision 2). */
 const SQL_FUNCTION_LINES_MAX = 150
-/** Longer functions of SQL, and why. */
+/** Longer SQL functions, with reasons. */
 const LONGER_FUNCTIONS: ReadonlyMap<string, string> = new Map([
   [
     'migrations/auth/functions/refresh_session.sql',
@@ -21,16 +21,16 @@ const LONGER_FUNCTIONS: ReadonlyMap<string, string> = new Map([
   ],
 ])
 
-/** Files and functions are short enough to be read at once. Blank lines and comments count. */
+/** Files and functions are short enough to read as a whole. Blank lines and comments count. */
 export const sizes: Rule = (tree) => [...longSqlFunctions(tree), ...longSources(tree)]
 
-/** A function as it is installed, with the fragments that it includes. */
+/** Checks functions as they are installed, including their fragments. */
 function longSqlFunctions({ files }: SourceTree): readonly Problem[] {
   const texts = new Map(files.map(({ path, text }) => [path, text]))
   const lengths = files.flatMap(({ path, text }) => {
     const folder = SQL_FUNCTION.exec(path)?.[1]
     if (folder === undefined) return []
-    // The rule of function files reports a fragment that is not there.
+    // The rule of function files reports missing fragments.
     const whole = includeFragments(text, (name) => texts.get(`${folder}fragments/${name}`) ?? '')
     return [{ path, lines: whole.split('\n').length - 1 }]
   })
@@ -54,7 +54,7 @@ function longSources(tree: SourceTree): readonly Problem[] {
       const lines = file.text.split('\n').length - 1
       const max = ofTests ? TEST_LINES_MAX : FILE_LINES_MAX
       const long = lines > max ? [{ path: file.path, message: `has ${lines} lines, more than ${max}` }] : []
-      // A test may be long. A function that several tests share may not.
+      // A test may be long, but a function that tests share may not.
       return file.path.endsWith('.test.ts') ? long : [...long, ...longFunctions(file)]
     })
 }

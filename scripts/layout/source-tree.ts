@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 export interface SourceFile {
-  /** From the root, with `/`: `services/auth/src/app.ts`. */
+  /** The path from the root, with `/`: `services/auth/src/app.ts`. */
   readonly path: string
   readonly text: string
 }
@@ -10,21 +10,21 @@ export interface SourceFile {
 /** The files that the layout rules read. */
 export interface SourceTree {
   readonly root: string
-  /** In the order of their paths. */
+  /** Sorted by path. */
   readonly files: readonly SourceFile[]
-  /** The text of any other file by its path from the root; undefined when it is not there. */
+  /** The text of any other file by its path from the root, or `undefined` if it does not exist. */
   readonly read: (path: string) => string | undefined
 }
 
 /** A broken rule, as `check-layout` prints it. */
 export interface Problem {
   readonly path: string
-  /** Counted from 1; absent if the problem is about the whole file. */
+  /** The line, starting at 1. Absent if the problem concerns the whole file. */
   readonly line?: number
   readonly message: string
 }
 
-/** One rule of the house style. It reads the tree and returns the broken places. */
+/** A rule of the house style. It checks the tree and returns the problems. */
 export type Rule = (tree: SourceTree) => readonly Problem[] | Promise<readonly Problem[]>
 
 const skippedFolders = new Set(['node_modules', 'coverage', 'dist', 'logs'])
@@ -53,12 +53,12 @@ export function readSourceTree(root: string): SourceTree {
   return { root, files, read: (path) => (existsSync(join(root, path)) ? read(path) : undefined) }
 }
 
-/** A test, or something only tests import: exempt from rules about production code. `src/routes/test/` is production code. */
+/** A test, or a file that only tests import. `src/routes/test/` is production code, to which all rules apply. */
 export function isTest(path: string): boolean {
   return path.endsWith('.test.ts') || (/\/test\//.test(path) && !path.includes('/src/routes/test/'))
 }
 
-/** TypeScript files below one of the folders, tests left out. */
+/** The TypeScript files in the folders, without tests. */
 export function productionFiles(tree: SourceTree, ...folders: readonly string[]): readonly SourceFile[] {
   return tree.files.filter(
     ({ path }) =>

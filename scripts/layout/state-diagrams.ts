@@ -1,29 +1,29 @@
 import type { Problem, Rule, SourceFile } from './source-tree.ts'
 
-/** An arrow that a diagram draws or a table names. */
+/** The states and arrows of a diagram or a table. */
 export interface Machine {
-  /** The line of its beginning, counted from 1. */
+  /** The line on which it begins, starting at 1. */
   readonly line: number
   readonly states: ReadonlySet<string>
-  /** `open --> used`, with the line of each. `none` stands for `[*]`. */
+  /** Arrows such as `open --> used`, with the line of each. `none` stands for `[*]`. */
   readonly arrows: ReadonlyMap<string, number>
-  /** Lines that cannot be read. */
+  /** The lines that cannot be parsed. */
   readonly problems: readonly { readonly line: number; readonly message: string }[]
 }
 
 /**
- * Each state diagram of a README has the arrows of its table of events: the first diagram those of the first table, and
- * so on. A table of events has `Event`, `Event on …` or `Event: …` above its first column and states above the others,
- * where `none` is `[*]`. Each part of a cell begins with a next state, unless nothing changes. An arrow from or to `[*]`
- * without a label is no event: it marks a first or last state. The README of a service links each README below its `src` that
- * has a diagram, in its section `## State machines`.
+ * Each state diagram of a README has the same arrows as its table of events: the first diagram as the first table, and so on. A
+ * table of events has the heading `Event`, `Event on …` or `Event: …` for its first column and states for the others, where
+ * `none` is `[*]`. Each part of a cell begins with a next state, unless nothing changes. An arrow from or to `[*]` without a
+ * label is not an event, but marks a first or last state. In its section `## State machines`, a service's README links each
+ * README below its `src` that has a diagram.
  */
 export const stateDiagrams: Rule = ({ files }) => {
   const readmes = files.filter(({ path }) => path.endsWith('README.md'))
   return [...readmes.flatMap(compareMachines), ...readmes.flatMap((readme) => missingLinks(readmes, readme))]
 }
 
-/** The state diagrams of a document, in its order. */
+/** The state diagrams of a document, in order. */
 export function diagramsOf(text: string): readonly Machine[] {
   const lines = text.split('\n')
   return lines.flatMap((line, i) => (line === 'stateDiagram-v2' ? readDiagram(lines, i) : []))
@@ -51,7 +51,7 @@ function compareMachines({ path, text }: SourceFile): readonly Problem[] {
   return [...unequal, ...lonely]
 }
 
-/** A link that the README of the service lacks, to a README with a diagram. */
+/** Reports a missing link in the service's README to a README with a diagram. */
 function missingLinks(readmes: readonly SourceFile[], { path, text }: SourceFile): readonly Problem[] {
   const [, service, target] = /^(services\/[^/]+)\/(src\/.+)$/.exec(path) ?? []
   if (service === undefined || diagramsOf(text).length === 0) return []
@@ -74,7 +74,7 @@ function readDiagram(lines: readonly string[], start: number): Machine {
   const problems = []
   for (let i = start + 1; i < lines.length && lines[i] !== '```'; i++) {
     if (/^ {2}state "[^"]+" as \w+$/.test(lines[i] ?? '')) continue
-    // A label of Mermaid ends at a colon or semicolon.
+    // In Mermaid, a label ends at a colon or semicolon.
     const [, from, to, label] = /^ {2}(\S+) --> (\w+|\[\*\])(: [^:;]+)?$/.exec(lines[i] ?? '') ?? []
     if (from === undefined || to === undefined) {
       problems.push({ line: i + 1, message: 'is no arrow between two states with a label that Mermaid reads' })
@@ -95,7 +95,7 @@ function readTable(lines: readonly string[], start: number): Machine {
   const problems = []
   for (let i = start + 2; lines[i]?.startsWith('|'); i++) {
     for (const [column, cell] of cellsOf(lines[i]).entries()) {
-      // The text behind a colon explains the next state.
+      // The text after a colon explains the next state.
       const words = cell
         .replaceAll(/:( [^;]*|$)/g, '')
         .split(/; |, | or /)
@@ -112,7 +112,7 @@ function readTable(lines: readonly string[], start: number): Machine {
 
 const firstWord = (text: string): string => /^\w+/.exec(text)?.[0] ?? ''
 
-/** The cells of a row but for the first one, which names the event. */
+/** The cells of a row except the first, which names the event. */
 function cellsOf(row = ''): readonly string[] {
   return row
     .split('|')

@@ -1,15 +1,15 @@
 import { type Problem, productionFiles, type Rule, type SourceFile } from './source-tree.ts'
 import { importsOf, lineAt, visitSyntax } from './syntax.ts'
 
-/** Files that decide the order of steps, or form the answer. */
+/** Files that determine the order of steps or format the answer. */
 const WITHOUT_STATEMENTS = /^services\/[^/]+\/src\/(use-cases|routes|controllers)\//
-/** The methods of a connection by which a query begins. */
+/** The methods of a connection that begin a query. */
 const BEGINNINGS = /^(selectFrom|selectNoFrom|insertInto|replaceInto|updateTable|deleteFrom|mergeInto|executeQuery)$/
 
 /**
- * A statement stands in a repository, or in another file of the module whose tables it reads or writes. Routes
- * and controllers call repositories and use cases, and a use case decides the order of their calls: none of
- * them has `sql` of Kysely, and none begins a query at a connection (`db.selectFrom(…)`).
+ * A statement is in a repository, or in another file of the module whose tables it uses. Routes and controllers call repositories
+ * and use cases, and a use case determines the order of the calls. None of them uses Kysely's `sql` or begins a query on a
+ * connection (`db.selectFrom(…)`).
  */
 export const statements: Rule = (tree) =>
   productionFiles(tree, 'services')
@@ -45,8 +45,8 @@ function messageOf(code: string): string {
 const BEYOND_ASCII = /[^\0-\x7f]/g
 
 /**
- * SQL that a program sends is ASCII, its comments too. PostgreSQL converts the whole text to the encoding of the database, and
- * refuses a text with a character that the encoding lacks. Adopted databases may have any encoding.
+ * SQL that a program sends is ASCII, including its comments. PostgreSQL converts the whole text to the database's encoding and
+ * refuses characters that the encoding lacks. Adopted databases may have any encoding.
  */
 export const asciiSql: Rule = (tree) => [
   ...tree.files
@@ -77,9 +77,9 @@ function charactersOf({ path, text }: SourceFile, part: string, start: number): 
 }
 
 /**
- * Adoptions and imports wait for locks, and then read rows that others have changed meanwhile. If the
- * `default_transaction_isolation` of the database is `repeatable read`, a transaction sees the rows from before its wait. So these
- * transactions name their isolation level, mostly by `inLatest`.
+ * Adoptions and imports wait for locks and then read rows that others have changed in the meantime. If the database's
+ * `default_transaction_isolation` is `repeatable read`, a transaction sees the rows as they were before its wait. So these
+ * transactions set their isolation level, usually by `inLatest`.
  */
 export const latestSnapshots: Rule = (tree) =>
   productionFiles(tree, 'services').filter(isOfAdoption).flatMap(unnamedLevels)

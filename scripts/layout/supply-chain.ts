@@ -3,7 +3,7 @@ import { join, matchesGlob, posix } from 'node:path'
 import { z } from 'zod'
 import type { Problem, Rule } from './source-tree.ts'
 
-/** Compose names the images of others with a version, so that an image works tomorrow as it does today. Renovate renews them. */
+/** Compose pins third-party images to a version, so that they do not change unnoticed. Renovate updates the versions. */
 export const pinnedImages: Rule = ({ root }) =>
   globSync('docker-compose*.yml', { cwd: root }).flatMap((path) =>
     readFileSync(join(root, path), 'utf8')
@@ -16,7 +16,7 @@ export const pinnedImages: Rule = ({ root }) =>
   )
 
 /**
- * Actions of others are pinned to a commit, because a tag can be moved. The comment beside it names the version for Renovate.
+ * Third-party actions are pinned to a commit, because a tag can be moved. The comment next to it has the version for Renovate.
  */
 export const pinnedActions: Rule = ({ root }) =>
   globSync('.github/workflows/*.yml', { cwd: root }).flatMap((path) =>
@@ -29,11 +29,11 @@ export const pinnedActions: Rule = ({ root }) =>
       }),
   )
 
-/** Sources that images run. The other packages are for development only. */
+/** Sources that run in images. The other packages are only for development. */
 const RUNS_IN_IMAGES =
   /^(services\/[^/]+\/src|packages\/(?!stack\/|testing\/)[^/]+\/src|migrations)\/.*(?<!\.test)\.(ts|sql)$/
 
-/** `.dockerignore` ignores no source that an image runs. */
+/** `.dockerignore` excludes no source that runs in an image. */
 export const imageFiles: Rule = ({ files, read }) => {
   const path = '.dockerignore'
   const lines = read(path)?.split('\n') ?? []
@@ -46,13 +46,13 @@ export const imageFiles: Rule = ({ files, read }) => {
     })
 }
 
-/** A path and the folders that it is in. */
+/** A path and its parent folders. */
 function ancestry(path: string): readonly string[] {
   const folder = posix.dirname(path)
   return folder === '.' ? [path] : [path, ...ancestry(folder)]
 }
 
-/** Packages that declare no licence. Tests and examples may use them, because we do not publish those as programs. */
+/** Packages without a declared licence. Tests and examples may use them, because we do not publish those as programs. */
 const UNLICENSED = ['@paylike/request']
 
 const manifestSchema = z.object({
@@ -61,7 +61,7 @@ const manifestSchema = z.object({
   peerDependencies: z.record(z.string(), z.string()).default({}),
 })
 
-/** A package without a licence gives nobody the right to pass it on, so no service or package depends on one. */
+/** A package without a licence may not be redistributed, so no service or package depends on one. */
 export const unlicensedPackages: Rule = ({ root }) =>
   globSync(['package.json', 'migrations/package.json', '{services,packages}/*/package.json'], { cwd: root }).flatMap(
     (path) => {

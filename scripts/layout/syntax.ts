@@ -3,20 +3,20 @@ import type { SourceFile } from './source-tree.ts'
 
 /** An `import`, `export … from` or `import()` of one file. */
 export interface ImportedModule {
-  /** The text between the quotes; empty for an `import()` with a computed argument. */
+  /** The text between the quotes. Empty for an `import()` with a computed argument. */
   readonly specifier: string
-  /** The names of the imported values; empty for a namespace or a bare import. */
+  /** The names of the imported values. Empty for a namespace or an import without names. */
   readonly names: readonly string[]
-  /** The names of the types among them: `type Item` in `{ type Item, sell }`. */
+  /** The names of imported types: `type Item` in `{ type Item, sell }`. */
   readonly typeNames: readonly string[]
-  /** Every export may be used: a namespace, a default, `export *` or `import()`. */
+  /** Whether every export may be used: a namespace, a default, `export *` or `import()`. */
   readonly isWhole: boolean
-  /** `import type …`, which is removed when the program runs. */
+  /** Whether it is `import type …`, which is removed before the program runs. */
   readonly isType: boolean
   readonly line: number
 }
 
-/** Counted from 1. */
+/** The line of an offset, starting at 1. */
 export function lineAt(text: string, offset: number): number {
   return text.slice(0, offset).split('\n').length
 }
@@ -26,21 +26,21 @@ interface ParsedFile {
   readonly comments: readonly Comment[]
 }
 
-/** Parsing takes most of the time of the check, and many rules read the same files. */
+/** Caches parsed files. Parsing takes most of the check's time, and many rules read the same files. */
 const parsed = new WeakMap<SourceFile, ParsedFile>()
 const imported = new WeakMap<SourceFile, readonly ImportedModule[]>()
 
-/** Walks the syntax tree of a file. @throws Error when the file cannot be parsed */
+/** Walks the syntax tree of a file. @throws Error if the file cannot be parsed */
 export function visitSyntax(file: SourceFile, visitor: VisitorObject): void {
   new Visitor(visitor).visit(programOf(file))
 }
 
-/** Returns the comments of a file, with the places where they begin and end. @throws Error when the file cannot be parsed */
+/** The comments of a file with their start and end positions. @throws Error if the file cannot be parsed */
 export function commentsOf(file: SourceFile): readonly Comment[] {
   return parse(file).comments
 }
 
-/** The statements of a file. @throws Error when the file cannot be parsed */
+/** The statements of a file. @throws Error if the file cannot be parsed */
 export function programOf(file: SourceFile): Program {
   return parse(file).program
 }
@@ -55,7 +55,7 @@ function parse(file: SourceFile): ParsedFile {
   return result
 }
 
-/** Every module that a file imports, type-only imports included. @throws Error when the file cannot be parsed */
+/** All imports of a file, including type-only imports. @throws Error if the file cannot be parsed */
 export function importsOf(file: SourceFile): readonly ImportedModule[] {
   const known = imported.get(file)
   if (known !== undefined) return known

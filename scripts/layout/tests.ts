@@ -1,13 +1,13 @@
 import { type Problem, productionFiles, type Rule, type SourceFile, serviceNames } from './source-tree.ts'
 import { lineAt, visitSyntax } from './syntax.ts'
 
-/** Matchers of vitest that look at a part of an object or a list. */
+/** Vitest matchers that compare only a part of an object or list. */
 const PARTIAL: ReadonlySet<string> = new Set(['toMatchObject', 'objectContaining', 'arrayContaining'])
 
 /**
- * Tests compare whole values, because a matcher of a part accepts unexpected members, such as a secret. A value that differs from
- * run to run is compared by its form (`expect.stringMatching(…)`, `anyId`). If one member is the guarantee, the test takes that
- * member out.
+ * Tests compare whole values, because a partial matcher accepts unexpected members, such as a secret. A value that differs
+ * between runs is compared by its format (`expect.stringMatching(…)`, `anyId`). If only one member matters, the test extracts
+ * that member.
  */
 export const wholeValues: Rule = (tree) =>
   tree.files.filter(({ path }) => path.endsWith('.ts')).flatMap(partialMatchersOf)
@@ -24,7 +24,7 @@ function partialMatchersOf(file: SourceFile): readonly Problem[] {
   return problems
 }
 
-/** A route or a controller has its test beside it: `x.test.ts` beside `x.ts`, or `x.long.test.ts` if the test takes long. */
+/** A route or controller has a test next to it: `x.test.ts` for `x.ts`, or `x.long.test.ts` if the test takes long. */
 export const testsBeside: Rule = (tree) => {
   const paths = new Set(tree.files.map(({ path }) => path))
   const services = serviceNames(tree)

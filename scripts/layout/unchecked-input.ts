@@ -10,7 +10,7 @@ import { type Problem, productionFiles, type Rule, type SourceFile } from './sou
 import { lineAt, visitSyntax } from './syntax.ts'
 
 const FOLDERS = ['services', 'packages', 'migrations', 'bench', 'scripts', 'examples']
-/** Functions that return JSON as a type, and why the type is right. */
+/** Functions that return JSON with a type, and why the type is correct. */
 const EXCEPTIONS: ReadonlyMap<string, string> = new Map([
   ['packages/endpoints/src/openapi/schemas.ts', 'copies a schema that it has just written as JSON'],
 ])
@@ -22,11 +22,10 @@ const SHAPE = 'states the members of a value: parse it with a schema, or give it
 const MEMBER = 'Reflect.get(…) is any, which switches the compiler off: call it unknown, or parse it with a schema'
 
 /**
- * Data from outside has no type until a schema has read it. So no code states the type of `JSON.parse(…)` or
- * `response.json()`, nor the members of a value, such as a row, with `as { … }`. Nothing is `any`, nor
- * `Object(…)`, whose result is `any`. Outside of tests the JSON is not read either: it goes to a schema, into
- * a variable of type unknown, or out of a function that returns unknown. Only the `parse`
- * of a schema, `String` and `stringify` take it as an argument. The same holds for `Reflect.get(…)`.
+ * External data have no type until a schema has read them. So no code declares the type of `JSON.parse(…)` or `response.json()`,
+ * or the members of a value, such as a row, with `as { … }`. Nothing is `any`, including the result of `Object(…)`. Outside
+ * tests, such JSON may only be passed to a schema, assigned to a variable of type `unknown`, or returned as `unknown`. Only a
+ * schema's `parse`, `String` and `stringify` take it as an argument. The same applies to `Reflect.get(…)`.
  */
 export const uncheckedInput: Rule = (tree) => {
   const production = new Set(productionFiles(tree, ...FOLDERS))
@@ -99,7 +98,7 @@ function isUnknown(type: TSType | undefined): boolean {
   return type?.type === 'TSUnknownKeyword'
 }
 
-/** Whether a function takes any value and checks it: the `parse` of a schema, or one that makes a text of it. */
+/** Whether a function accepts any value: the `parse` of a schema, or a conversion to text. */
 function readsUnknown(callee: Expression): boolean {
   if (callee.type === 'Identifier') return callee.name === 'String'
   return (
@@ -107,7 +106,7 @@ function readsUnknown(callee: Expression): boolean {
   )
 }
 
-/** Whether an expression is a call of `JSON.parse`, or of `json` without an argument, awaited or not. `z.json()` is a schema. */
+/** Whether an expression calls `JSON.parse` or `json` without arguments, with or without `await`. `z.json()` is a schema. */
 function isJson(expression: Expression | null): boolean {
   if (expression?.type === 'AwaitExpression') return isJson(expression.argument)
   if (expression?.type === 'ParenthesizedExpression') return isJson(expression.expression)
@@ -119,12 +118,12 @@ function isJson(expression: Expression | null): boolean {
   return property.name === 'json' && expression.arguments.length === 0 && !isSchema
 }
 
-/** Whether a call states the type of its result, which is refused by itself. */
+/** Whether a call declares its result type. Another check refuses such calls. */
 function statesType(call: Expression): boolean {
   return call.type === 'CallExpression' && Boolean(call.typeArguments)
 }
 
-/** Whether an expression is a call of `Reflect.get`, or may be one. */
+/** Whether an expression calls `Reflect.get`, or may do so. */
 function isMember(expression: Expression | null): boolean {
   switch (expression?.type) {
     case 'ParenthesizedExpression':
@@ -143,7 +142,7 @@ function isMember(expression: Expression | null): boolean {
   }
 }
 
-/** Whether a type is written out with its members, or a list of such types. */
+/** Whether a type is a literal type with members, or a list of such types. */
 function isShape(type: TSType): boolean {
   if (type.type === 'TSArrayType') return isShape(type.elementType)
   if (type.type === 'TSTypeOperator' && type.operator === 'readonly') return isShape(type.typeAnnotation)

@@ -10,7 +10,7 @@ import {
 } from './source-tree.ts'
 import { lineAt, visitSyntax } from './syntax.ts'
 
-/** One `app.get('/users/:id', …)` in the sources, or one handler that a URL is mapped to. */
+/** A call such as `app.get('/users/:id', …)`, or a handler that a URL is mapped to. */
 interface Registration {
   readonly method: string
   readonly url: string
@@ -18,9 +18,9 @@ interface Registration {
   readonly line: number
 }
 
-/** Functions that register a URL, which is their second argument, and the methods that they register. */
+/** Functions that register a URL, their second argument, with the registered methods. */
 const REGISTRARS: ReadonlyMap<string, readonly string[]> = new Map([
-  // The console asks before a change, and then makes it.
+  // The console asks for confirmation (GET), then makes the change (POST).
   ['addChangeRoutes', ['GET', 'POST']],
   ['addOperationRoute', ['POST']],
   ['addOperatorOperationRoute', ['POST']],
@@ -29,9 +29,9 @@ const REGISTRARS: ReadonlyMap<string, readonly string[]> = new Map([
 const methods = new Set(['get', 'head', 'post', 'put', 'patch', 'delete', 'options', 'all'])
 
 /**
- * A URL leads to its file: parameters and a leading dot dropped, `_` as `-`, under `routes/`; or the framework has found the
- * file under `controllers/`. A URL is written in one file, each method once, and the README of the service lists the same URLs
- * with the same files.
+ * A URL determines its file under `routes/`: without parameters and a leading dot, and with `-` for `_`. Or the framework has
+ * found the file under `controllers/`. A URL is registered in one file, each method once, and the service's README lists the same
+ * URLs with the same files.
  */
 export const urlFiles: Rule = async (tree) => {
   const found = await Promise.all(serviceNames(tree).map((service) => problemsOf(tree, service)))
@@ -51,7 +51,7 @@ async function problemsOf(tree: SourceTree, service: string): Promise<readonly P
   ]
 }
 
-/** The routes that the framework finds in a folder of controllers. @throws Error when they cannot be loaded */
+/** The routes that the framework finds in a folder of controllers. @throws Error if they cannot be loaded */
 async function mappedOf(tree: SourceTree, folder: string): Promise<readonly Registration[]> {
   if (productionFiles(tree, folder).length === 0) return []
   const app = await new Application({ controllerPrefix: join(tree.root, folder) }).ready()
@@ -102,7 +102,7 @@ function isUrl(value: unknown): value is string {
   return typeof value === 'string' && value.startsWith('/')
 }
 
-/** The path of the file where a URL is. The root, which has no name, is `home.ts`. */
+/** The path of the file for a URL. The root URL has the file `home.ts`. */
 function placeOf(url: string, folder: string): string {
   const parts = url === '/' ? ['home'] : url.split('/').filter((part) => part !== '' && !/^[:*]/.test(part))
   const names = parts.map((part) => part.replace(/^\./, '').replaceAll('_', '-'))
@@ -128,12 +128,12 @@ function repeated(registrations: readonly Registration[]): readonly Problem[] {
 }
 
 /**
- * A registered URL as a literal in another file that handles requests: a guard by URL text, or a second place to change.
- * Config and the folders of modules may hold one, where it is a default or part of a link that they make.
+ * Finds registered URLs as literals in other files that handle requests: a guard by URL text, or a second place to change. Config
+ * and modules may contain them as a default or as a part of a link.
  */
 function misplacedLiterals(files: readonly SourceFile[], registrations: readonly Registration[]): readonly Problem[] {
   const homes = new Map(registrations.map(({ url, file }) => [url, file.path]))
-  // One slash means too many things to be searched for.
+  // A single slash has too many meanings to search for.
   homes.delete('/')
   const registered = new Set(registrations.map(({ url, file }) => `${url} in ${file.path}`))
   return files.flatMap((file): Problem[] => {
@@ -154,7 +154,7 @@ function misplacedLiterals(files: readonly SourceFile[], registrations: readonly
   })
 }
 
-/** Rows of the README such as `| GET /users | controllers/users.ts |`, both in backticks, compared with the sources. */
+/** Compares README rows such as `| GET /users | controllers/users.ts |`, both in backticks, with the sources. */
 function readmeProblems(tree: SourceTree, service: string, registrations: readonly Registration[]): readonly Problem[] {
   const path = `services/${service}/README.md`
   const text = tree.files.find((file) => file.path === path)?.text

@@ -2,15 +2,15 @@ import { type Problem, productionFiles, type Rule, type SourceFile } from './sou
 import { commentsOf, lineAt, visitSyntax } from './syntax.ts'
 
 const USE_CASE = /^services\/[^/]+\/src\/use-cases\//
-/** An acquirer gives an `authorization` too, and a CSV file has a `header`, so longer names with these words are allowed. */
+/** Longer names with these words are allowed, because an acquirer has an `authorization` and a CSV file a `header`. */
 const NAME = /^(?:headers|authorization)$|[Cc]ookies?(?![a-z])/
 const TEXT = /^(?:set-cookie|(?:content|accept|if|x)-[a-z-]+|(?:application|text|image|multipart)\/[a-z.+-]+)$/i
 const COMMENT = /\b[Cc]ookies?\b|\b[Hh]eaders?\b|`Authorization`|\bX-[A-Z]\w+|\b[45]\d\d\b/
 
 /**
- * A use case knows no HTTP: a route reads and writes headers and cookies, and a command has none. So no name, text or comment of
- * a use case is that of a header, a cookie, a media type or a status. The Idempotency-Key stays, as it names the key that a
- * caller repeats a change with.
+ * A use case does not depend on HTTP: only routes read and write headers and cookies. So no name, text or comment of a use case
+ * is that of a header, a cookie, a media type or a status. The Idempotency-Key is allowed, because it is the key with which a
+ * caller repeats a change.
  */
 export const useCaseHttp: Rule = (tree) =>
   productionFiles(tree, 'services')

@@ -1,21 +1,21 @@
 import { z } from 'zod'
 import { metaOf } from '../../packages/common/src/config/setting-description.ts'
 
-/** Everything that the documents say about a setting. */
+/** The documentation of a setting. */
 export interface DescribedSetting {
-  /** With its prefix. */
+  /** The name with its prefix. */
   readonly name: string
-  /** The name with a placeholder, if the setting exists once for each of several words: `AUTH_HOOK_<HOOK>_URI`. */
+  /** The name with a placeholder if the setting exists for each of several words: `AUTH_HOOK_<HOOK>_URI`. */
   readonly pattern: string | undefined
-  /** The words, with what each stands for. */
+  /** The words of the placeholder, with their meanings. */
   readonly words: Readonly<Record<string, string>>
   readonly group: string
-  /** The facts that hold for all settings of the group. */
+  /** The facts about all settings of the group. */
   readonly about: string
   readonly meaning: string
   readonly form: string
   readonly allowed: string
-  /** The default as an operator would write it; empty for none. */
+  /** The default as an operator would write it. Empty if there is none. */
   readonly default: string
   readonly isRequired: boolean
   readonly isSecret: boolean
@@ -25,7 +25,7 @@ export interface DescribedSetting {
 type Settings = Readonly<Record<string, unknown>>
 
 /**
- * The settings of a service, in the order in which it reads them.
+ * Describes the settings of a service, in the order in which it reads them.
  * @param prefix the prefix of their names: `AUTH_`
  */
 export function describeSettings(settings: Settings, prefix: string): readonly DescribedSetting[] {
@@ -52,7 +52,7 @@ export function describeSettings(settings: Settings, prefix: string): readonly D
   })
 }
 
-/** The missing descriptions of settings, one line each. */
+/** The missing descriptions of settings, one per line. */
 export function findUndescribed(settings: Settings, prefix: string): readonly string[] {
   return Object.entries(settings).flatMap(([name, setting]) => {
     const { description, group, form } = metaOf(setting)
@@ -67,7 +67,7 @@ export function findUndescribed(settings: Settings, prefix: string): readonly st
   })
 }
 
-/** The text of `prefault`, or an empty text. Undefined for a default that was given as a value and is not empty. */
+/** The text of `prefault`, or an empty string. `undefined` for a non-empty default that was given as a value. */
 function writtenDefault(setting: unknown): string | undefined {
   if (setting instanceof z.ZodPrefault) return String(setting.def.defaultValue)
   if (setting instanceof z.ZodDefault) return isNothing(setting.def.defaultValue) ? '' : undefined

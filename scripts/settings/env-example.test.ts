@@ -7,7 +7,7 @@ import { group } from '../../packages/common/src/config/setting-description.ts'
 import { describeSettings } from './describe-settings.ts'
 import { envExample } from './env-example.ts'
 
-/** The example without the head that every example has, and with short rules. */
+/** The example without its common header, and with shortened rules. */
 function example(settings: Readonly<Record<string, unknown>>): string {
   const lines = envExample([{ name: 'shop', settings: describeSettings(settings, 'SHOP_') }]).split('\n')
   return lines

@@ -1,6 +1,5 @@
 import type { DescribedSetting } from './describe-settings.ts'
 
-/** A service with its settings. */
 export interface ExamplePart {
   readonly name: string
   readonly settings: readonly DescribedSetting[]
@@ -14,7 +13,7 @@ const HEAD = `# The settings that each service requires. Copy this file to .env,
 # the tests and Docker Compose. Written by \`pnpm settings\`.
 `
 
-/** The text of `.env.example`: the required settings of each service, each below its explanation. */
+/** The text of `.env.example`: the required settings of each service, each after its explanation. */
 export function envExample(parts: readonly ExamplePart[]): string {
   return [HEAD, ...parts.map(section)].join('\n')
 }
@@ -31,7 +30,7 @@ function explanation({ meaning, aliases }: DescribedSetting): string {
   return aliases.length === 0 ? meaning : `${meaning} Also read: ${aliases.join(', ')}.`
 }
 
-/** The text as a comment, without the marks of Markdown, in lines of at most WIDTH characters. */
+/** Formats a text as a comment without Markdown, in lines of at most WIDTH characters. */
 function comment(text: string): string {
   const lines: string[] = []
   for (const word of text.replaceAll('`', '').split(' ')) {
@@ -42,7 +41,7 @@ function comment(text: string): string {
   return lines.join('\n')
 }
 
-/** A setting with a single allowed value has that value. */
+/** If a setting allows only one value, the example has this value. */
 function line({ name, form, allowed }: DescribedSetting): string {
   return `${name}=${form === 'one of' && !allowed.includes(',') ? allowed : ''}`
 }

@@ -2,9 +2,9 @@ import type { DescribedSetting } from './describe-settings.ts'
 
 /** The settings that a profile of a service changes. */
 export interface ProfileSettings {
-  /** `strict` */
+  /** The name of the profile, such as `strict`. */
   readonly profile: string
-  /** How the profile changes them, as the end of a sentence that begins with them. */
+  /** How the profile changes the settings, as the second part of a sentence. */
   readonly change: string
   readonly settings: readonly DescribedSetting[]
 }
@@ -19,7 +19,7 @@ export interface SettingsPage {
   readonly profiles?: readonly ProfileSettings[]
 }
 
-/** The text of a page: a table for each group, and a table for each profile that changes settings. */
+/** The text of a page: a table per group, and a table per profile that changes settings. */
 export function settingsPage({ owner, source, settings, profiles = [] }: SettingsPage): string {
   const groups = Map.groupBy(settings, ({ group }) => group)
   return [
@@ -59,7 +59,7 @@ function profileSection(service: string, { profile, change, settings }: ProfileS
   ]
 }
 
-/** A setting that exists for several words has one row. */
+/** Keeps one row for a setting that exists for several words. */
 function shownOnce(settings: readonly DescribedSetting[]): readonly DescribedSetting[] {
   return [...Map.groupBy(settings, shownName).values()].flatMap(([first]) => first ?? [])
 }

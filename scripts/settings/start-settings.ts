@@ -4,7 +4,7 @@ import { group } from '../../packages/common/src/config/setting-description.ts'
 import { LOG_LEVELS } from '../../packages/common/src/telemetry/logger.ts'
 import { databaseUrl } from '../../packages/service/src/database-settings.ts'
 
-/** The operator keys of Docker Compose for development, by role, and the digests that the services know. */
+/** Docker Compose's operator keys for development, by role, and their digests for the services. */
 const DEVELOPMENT_KEYS =
   'viewer:development-only-operator-key-viewer,support:development-only-operator-key-support,admin:development-only-operator-key-admin'
 const DEVELOPMENT_DIGESTS = DEVELOPMENT_KEYS.split(',')

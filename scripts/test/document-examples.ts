@@ -1,18 +1,18 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** A block of code in a document. */
+/** A code block in a document. */
 export interface DocumentExample {
-  /** From the root: `docs/runbooks/upgrade.md`. */
+  /** The path from the root: `docs/runbooks/upgrade.md`. */
   readonly document: string
   readonly language: string
-  /** Counted from 1 among the blocks of its language in the document. */
+  /** The number of the block among those of its language in the document, from 1. */
   readonly number: number
-  /** Without the indentation of a list. */
+  /** The text without the indentation of a list. */
   readonly text: string
 }
 
-/** The blocks of code of a document, in their order. A block without a language has the language ''. */
+/** The code blocks of a document, in order. The language is '' if the block names none. */
 export function examplesIn(root: string, document: string): readonly DocumentExample[] {
   const counts = new Map<string, number>()
   const blocks = readFileSync(join(root, document), 'utf8').matchAll(/^( *)```(\w*)\n(.*?)^ *```$/gms)
@@ -23,7 +23,7 @@ export function examplesIn(root: string, document: string): readonly DocumentExa
   })
 }
 
-/** The tests that run the examples of documents. A test of one language in a document has the language behind the document. */
+/** The tests that run the examples of documents. A key with a language is for the blocks of that language. */
 export const RUN_BY: Readonly<Record<string, string>> = {
   'README.md': 'scripts/examples.long.test.ts',
   'docs/architecture.md': 'scripts/example-syntax.test.ts',
@@ -58,8 +58,8 @@ export const RUN_BY: Readonly<Record<string, string>> = {
 }
 
 /**
- * Examples of shells that change a machine, do not end or take minutes, by document and number. They run with stand-ins for such
- * programs, which write their arguments down: each must name commands, options, services, units and files that exist.
+ * Shell examples that change a machine, do not end or take minutes, by document and number. They run with stand-ins for such
+ * programs, which record their arguments: each must name existing commands, options, services, units and files.
  */
 export const RUN_WITH_STAND_INS: Readonly<Record<string, readonly number[]>> = {
   'CONTRIBUTING.md': [1],

@@ -6,16 +6,16 @@ import { expect } from 'vitest'
 import { z } from 'zod'
 import { readStatus } from '../../packages/stack/src/status/status-file.ts'
 
-/** The running stack of the examples. Once the shop runs, `SHOP_PORT` of its environment is the port of the shop. */
+/** The running stack of the examples. When the shop runs, `SHOP_PORT` in the environment is its port. */
 export interface ExampleStack {
   readonly root: string
   readonly dataDirectory: string
-  /** The environment of its programs. */
+  /** The environment of the stack's programs. */
   readonly env: Record<string, string | undefined>
   readonly run: (...args: readonly string[]) => { readonly child: ChildProcess; readonly output: () => string }
 }
 
-/** A customer of the shop, who is signed in. */
+/** A signed-in customer of the shop. */
 export interface Customer {
   readonly email: string
   readonly cookie: string
@@ -23,9 +23,9 @@ export interface Customer {
 
 /** The password of each customer. */
 export const PASSWORD = 'harbour coffee 1842'
-/** A card whose bank asks for approval. */
+/** A card whose bank requires approval. */
 export const ASKED = '1000000000000000'
-/** A card whose bank asks for nothing. */
+/** A card whose bank does not require approval. */
 export const UNASKED = '1000000000010000'
 
 const Account = z.object({ appKey: z.string(), id: z.string() })
@@ -45,10 +45,9 @@ const Transactions = z.array(
   }),
 )
 
-/** The address of the shop. */
 export const shopUrl = ({ env }: ExampleStack): string => `http://localhost:${env.SHOP_PORT}`
 
-/** Makes a customer with an account at auth, and signs them in. */
+/** Creates a customer with an account at auth, and signs them in. */
 export async function signUp(stack: ExampleStack, email: string): Promise<Customer> {
   const key = readStatus(stack)?.SERVICE_ROLE_KEY
   const send = (path: string, body: object) =>
@@ -62,7 +61,7 @@ export async function signUp(stack: ExampleStack, email: string): Promise<Custom
   return { email, cookie: `token=${session.access_token}` }
 }
 
-/** The account of the shop at payments: the key of its app, and the id of its merchant. */
+/** The shop's account at payments: the key of its app, and the id of its merchant. */
 export function accountOf(stack: ExampleStack): z.infer<typeof Account> {
   const database = new DatabaseSync(join(stack.dataDirectory, 'shop.db'), { readOnly: true })
   const row = database.prepare('SELECT body FROM objects WHERE id = ?').get(String(stack.env.PAYMENTS_URL))
@@ -70,7 +69,7 @@ export function accountOf(stack: ExampleStack): z.infer<typeof Account> {
   return Account.parse(JSON.parse(String(row?.body)))
 }
 
-/** Asks payments with the key of the shop. */
+/** Sends a request to payments with the key of the shop. */
 export async function asShop(stack: ExampleStack, path: string): Promise<unknown> {
   const authorization = `Basic ${Buffer.from(`:${accountOf(stack).appKey}`).toString('base64')}`
   return (await fetch(stack.env.PAYMENTS_URL + path, { headers: { authorization } })).json()
@@ -79,20 +78,20 @@ export async function asShop(stack: ExampleStack, path: string): Promise<unknown
 /** A payment of an order. Amounts are in minor units. */
 export type ShopPayment = Omit<z.infer<typeof Transactions>[number], 'reference'>
 
-/** The payments of an order, the newest first. Undefined: of no order. */
+/** The payments of an order, newest first. `undefined` selects payments without an order. */
 export async function paymentsOf(stack: ExampleStack, order: string | undefined): Promise<readonly ShopPayment[]> {
   return Transactions.parse(await asShop(stack, `/merchants/${accountOf(stack).id}/transactions?limit=1000`))
     .filter(({ reference }) => reference === order)
     .map(({ reference: _, ...amounts }) => amounts)
 }
 
-/** A good payment by 3-D Secure, with the amounts that are not 0. */
+/** A successful payment with 3-D Secure, with these amounts. All others are 0. */
 export function paid(amounts: Partial<ShopPayment>): ShopPayment {
   const none = { successful: true, tds: 'full', capturedAmount: 0, refundedAmount: 0, voidedAmount: 0 }
   return { ...none, ...amounts }
 }
 
-/** Reads the stock that inventory has of a product, at all locations. */
+/** Reads the stock of a product at all locations. */
 export async function stockOf(
   { env }: ExampleStack,
   sku: string,
@@ -101,7 +100,7 @@ export async function stockOf(
     ?.stock
 }
 
-/** Puts a product of a test on the shelf, so that no other test sells it. The name is the SKU too. */
+/** Adds a product for one test, so that no other test sells it. The name is also the SKU. */
 export async function shelve(
   { env }: ExampleStack,
   { name, price, quantity }: { readonly name: string; readonly price: number; readonly quantity: number },
@@ -119,7 +118,7 @@ export async function shelve(
   await send('/movements', { type: 'receive', productId, locationId: 1, quantity })
 }
 
-/** Sends a form of the shop's own page. */
+/** Sends a form like the shop's own page. */
 export function post(
   stack: ExampleStack,
   path: string,
@@ -135,7 +134,7 @@ export function post(
   })
 }
 
-/** Buys one piece. @returns the order and the address of its payment page */
+/** Buys one piece. @returns the order and the URL of its payment page */
 export async function buy(
   stack: ExampleStack,
   customer: Customer,
@@ -147,7 +146,7 @@ export async function buy(
   return { order, link: String(answer.headers.get('location')) }
 }
 
-/** Reads the newest order with this product from the page of the shop. */
+/** Reads the newest order with this product from the shop's page. */
 export async function read(stack: ExampleStack, { cookie }: Customer, product: string): Promise<string | undefined> {
   const page = await (await fetch(shopUrl(stack), { headers: { cookie } })).text()
   const orders = /<section id="orders"(.*?)<\/section>/s.exec(page)?.[1] ?? ''
@@ -155,7 +154,7 @@ export async function read(stack: ExampleStack, { cookie }: Customer, product: s
   return /<p class="[^"]*">(.*?)<\/p>/s.exec(shown ?? '')?.[1]?.trim()
 }
 
-/** Pays without script, as the payment page allows. @returns the address that leads back to the shop, if the payment is good */
+/** Pays without scripts, as the payment page allows. @returns the URL back to the shop after a successful payment */
 export async function pay(link: string, number: string, decision = 'approve'): Promise<string | undefined> {
   const form = (path: string, fields: Record<string, string>) =>
     fetch(new URL(path, link), { method: 'POST', body: new URLSearchParams(fields), redirect: 'manual' })
@@ -174,7 +173,7 @@ export async function pay(link: string, number: string, decision = 'approve'): P
   return /href="([^"]+\/paid\?transactionId=\w+)"/.exec(await answer.text())?.[1]?.replaceAll('&amp;', '&')
 }
 
-/** Follows the link of the payment page to the shop. */
+/** Follows the link from the payment page to the shop. */
 export async function comeBack(address: string | undefined): Promise<void> {
   const answer = await fetch(String(address), { redirect: 'manual' })
   expect([answer.status, answer.headers.get('location')]).toEqual([303, '/#orders'])

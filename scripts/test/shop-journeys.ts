@@ -32,22 +32,21 @@ import {
 
 const LINES_MAX = 400
 
-/** The shop that runs, and two customers. */
+/** The running shop and two customers. */
 interface RunningShop {
   readonly anna: Customer
   readonly bent: Customer
-  /** Ends the shop, and starts it again. */
   readonly restart: () => Promise<void>
 }
 
-/** Tests the shop of `examples/` on a stack that runs: by HTTP, and in Chromium. */
+/** Tests the shop of `examples/` on a running stack: over HTTP, and in Chromium. */
 export function describeShop(stack: ExampleStack): void {
   let running: RunningShop
   const shop = () => running
 
   describe('examples/shop/', () => {
     beforeAll(async () => {
-      // Chosen at the last moment: until a program listens there, another test may take the port.
+      // Choose the port as late as possible, because another test may take it until a program listens.
       stack.env.SHOP_PORT = String(await freePort())
       let child = await openShop(stack)
       const [anna, bent] = await Promise.all([signUp(stack, 'anna@shop.example'), signUp(stack, 'bent@shop.example')])
@@ -75,7 +74,6 @@ async function openShop(stack: ExampleStack): Promise<ChildProcess> {
   return child
 }
 
-/** The pages of the shop, for visitors and customers. */
 function testPages(stack: ExampleStack, shop: () => RunningShop): void {
   it(`has at most ${LINES_MAX} lines`, () => {
     const files = globSync('examples/shop/*.{ts,html,css}', { cwd: stack.root })
@@ -149,7 +147,7 @@ function testOrders(stack: ExampleStack, shop: () => RunningShop): void {
   })
 }
 
-/** Payments that come twice, late or with another amount. */
+/** Payments that arrive twice, late or with a different amount. */
 function testMoney(stack: ExampleStack, shop: () => RunningShop): void {
   it('sells the last piece once, puts it back when the payment fails, and charges nobody who comes too late', async () => {
     const { anna, bent } = shop()
@@ -161,7 +159,7 @@ function testMoney(stack: ExampleStack, shop: () => RunningShop): void {
     const [first, second] = answers[0]?.status === 303 ? [anna, bent] : [bent, anna]
     const link = String(answers.find(({ status }) => status === 303)?.headers.get('location'))
     expect(await pay(link, ASKED, 'decline')).toBeUndefined()
-    // Payments tells of the decline by its webhook.
+    // Payments reports the decline by its webhook.
     await expect.poll(() => stockOf(stack, 'Lamp')).toEqual({ onHand: 1, available: 1 })
     const { link: other } = await buy(stack, second, 'Lamp')
     const late = await pay(link, UNASKED)
@@ -172,7 +170,7 @@ function testMoney(stack: ExampleStack, shop: () => RunningShop): void {
       paid({ voidedAmount: 8_900 }),
       { ...paid({ successful: false }), tds: undefined },
     ])
-    // This customer closes the tab of the payment page, so only the webhook tells of the payment.
+    // This customer closes the payment page, so only the webhook reports the payment.
     await pay(other, UNASKED)
     await expect.poll(() => read(stack, second, 'Lamp')).toBe('Paid, and on its way')
     expect(await stockOf(stack, 'Lamp')).toEqual({ onHand: 0, available: 0 })
@@ -205,7 +203,7 @@ function testMoney(stack: ExampleStack, shop: () => RunningShop): void {
   })
 }
 
-/** The orders and the account outlive the process. */
+/** The orders and the account survive a restart. */
 function testRestart(stack: ExampleStack, shop: () => RunningShop): void {
   it('keeps its app, its merchant and its orders at a restart', async () => {
     const { bent, restart } = shop()
@@ -224,7 +222,7 @@ function testRestart(stack: ExampleStack, shop: () => RunningShop): void {
 async function sellInChromium(stack: ExampleStack, anna: Customer): Promise<void> {
   const browser = await startChromium()
   const page = await browser.newPage({ viewport: { width: 320, height: 640 }, colorScheme: 'dark' })
-  // Half the limit of the test, so that a failure names the step that waits.
+  // Half the limit of the test, so that a failure names the waiting step.
   page.setDefaultTimeout(15_000)
   const problems: string[] = []
   page.on('pageerror', ({ message }) => problems.push(message))
@@ -248,7 +246,7 @@ async function sellInChromium(stack: ExampleStack, anna: Customer): Promise<void
   const bank = page.frameLocator('#approval-frame iframe:not([hidden])')
   await bank.getByRole('button', { name: 'Approve' }).press('Enter')
   await page.locator('#leave').press('Enter')
-  // Anna may have won the last lamp, so her page may tell of two payments.
+  // Anna may have won the last lamp, so her page may show two payments.
   const huila = page.locator('#orders article').filter({ hasText: 'Huila' }).first()
   await huila.getByText('Paid, and on its way').waitFor()
   await press('Return Huila')

@@ -1,5 +1,5 @@
-// Takes the place of psql in examples of documents, because a machine may lack it: `node scripts/test/stand-in-psql.ts URL …`. It
-// knows the options that those examples use, and prints rows unaligned.
+// Replaces psql in examples of documents, because a machine may lack psql: `node scripts/test/stand-in-psql.ts URL …`. It
+// supports the options of those examples, and prints unaligned rows.
 
 import { readFileSync } from 'node:fs'
 import { text } from 'node:stream/consumers'
@@ -26,7 +26,7 @@ const filled = script.replaceAll(/:'(\w+)'/g, (_all, name: string) => pg.escapeL
 const client = new pg.Client({ connectionString: String(positionals[0]) })
 await client.connect()
 try {
-  // One at a time: some statements, such as CREATE DATABASE, may share no transaction.
+  // One at a time, because some statements, such as CREATE DATABASE, cannot share a transaction.
   for (const statement of filled.split(/;\s*(?:\n|$)/).filter((each) => each.trim() !== '')) {
     const { fields, rows } = await client.query<string[]>({ text: statement, rowMode: 'array' })
     if (fields.length > 0 && !values['tuples-only']) console.log(fields.map(({ name }) => name).join('|'))
