@@ -1,5 +1,5 @@
--- The payload of an audit entry: who acted, what they did, and `traits` (null: none). It has the same members as the payloads
--- that the service writes itself.
+-- Returns the payload of an audit log entry: the actor, the action and `traits` (null for none). The service writes payloads with
+-- the same fields itself.
 CREATE OR REPLACE FUNCTION {{audit_payload}}(actor {{users}}, action text, log_type text, traits jsonb)
 RETURNS jsonb
 LANGUAGE sql

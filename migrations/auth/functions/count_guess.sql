@@ -1,24 +1,23 @@
--- Counts a guess at the codes of an address before it is compared, and answers the codes to compare it with.
+-- Counts a guess at the codes of an address, and returns the codes that the caller then compares with the guess.
 --
--- p_identifier: the address that got the codes, in the audience p_audience. p_kinds: the kinds of message
--- that they may belong to. p_key_hash, p_network_hash: the keys that count the guesses at the address, and
--- those of the client's network; null counts no network. p_network: the client's network; null where many may
--- share it, or where a session in it proves nothing. p_guesses_max: how many guesses at a code are compared;
--- with 0 none is. p_now: the moment of the guess.
+-- p_identifier: the address that got the codes, in the audience p_audience. p_kinds: the kinds of message to which the codes may
+-- belong. p_key_hash, p_network_hash: the keys that count the guesses at the address and from the client's network; null counts
+-- no network. p_network: the client's network; null if many clients may share it, or if a session in it proves nothing.
+-- p_guesses_max: the maximum number of guesses at a code; with 0 no guess is compared. p_now: the time of the guess.
 --
--- Answers no rows where the guess counts as wrong. The codes belong to one user: the user who has the address, else the user with
--- the newest message. Otherwise one guess would be compared with a code of everybody who wants the address.
+-- Returns no rows if the guess counts as wrong. All codes belong to one user: the user who has the address, otherwise the user
+-- with the newest message. Otherwise one guess would be compared with the codes of all users who have requested the address.
 --
--- A hundred guesses at an address in 24 hours need not wait. Beyond them, one is allowed for each quarter of
--- an hour that has passed, so that nobody locks the owner out for the day and a guesser gains little. A
--- network that has had three guesses gets none of these later guesses. Otherwise it would use up each of them
--- before the owner could. A network in which the user has a session is not bound by any of this.
+-- The first hundred guesses at an address in 24 hours need not wait. After that, one more guess is allowed for each 15 minutes
+-- since the first guess. So an attacker gains little and cannot lock out the owner for a day. A network that has made three
+-- guesses gets none of these later guesses, because it could use each of them before the owner. No limit applies to a network in
+-- which the user has a session.
 --
--- Where nothing is counted, a message in the write-ahead log still makes the commit wait for the disk. Otherwise the time of the
--- answer would reveal which addresses have a code, and so which addresses POST /recover knows.
+-- If no guess is counted, a message in the write-ahead log still makes the commit wait for the disk. Otherwise the response time
+-- would reveal which addresses have a code, and so which addresses POST /recover knows.
 --
--- Lock order: the code, the counts by their key. Guesses and the deletion of counts take them in this order, so that two of them
--- never wait for each other. Parallel guesses at a code wait for its row, so they never exceed p_guesses_max.
+-- Lock order: the code, then the counts by their key. Guesses and the deletion of counts take locks in this order, so they cannot
+-- deadlock. Parallel guesses at a code wait for its row, so they never exceed p_guesses_max.
 CREATE OR REPLACE FUNCTION {{count_guess}}(
   p_audience text, p_identifier text, p_kinds text[], p_key_hash bytea, p_network_hash bytea, p_network inet,
   p_guesses_max integer, p_now timestamptz

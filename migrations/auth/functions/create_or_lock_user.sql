@@ -1,20 +1,20 @@
--- Makes the user of a sign-up, or finds and locks the owner of its identifier. Called by sign_up.
+-- Creates the user of a sign-up, or finds and locks the owner of its identifier. Called by sign_up.
 --
--- p_provider: `email` or `phone`, as the item has one; null for an anonymous user. p_due_before: a message that was sent at or
--- before this time is out of its interval; null where the identifier counts as confirmed.
+-- p_provider: `email` or `phone`, the identifier of the item; null for an anonymous user. p_due_before: a new message may follow
+-- a message sent at or before this time; null if the identifier counts as confirmed.
 --
--- Returns the row of the user. A user whom the function has made has the id of the item.
+-- Returns the row of the user. A new user has the id of the item.
 --
--- The owner is looked up after the insert, by the email or the phone alone, so that no plan walks through all
--- users. A staged owner loses the identifier, and an owner without a claim loses the email: then the loop inserts
--- again. Otherwise the loop ends with the insert or with the locked owner, unless an owner comes or goes
--- meanwhile.
+-- The query after the insert finds the owner by the email or phone only, so that no plan reads all users. A pending sign-up loses
+-- the identifier, and an account without a claim to the email loses the email. Then the loop inserts again. Otherwise the loop
+-- ends with the new user or the locked owner, unless another transaction creates or deletes an owner meanwhile.
 --
--- A staged owner waits for a code by mail, which the owner of the address may have asked for. A sign-up of a stranger must not
--- end that code, so it moves to the new user, with what its request brings. Then the staged owner is deleted. A code by SMS would
--- be replaced by that of the sign-up. So a staged owner who has got one within the interval is returned as they are.
+-- A pending sign-up waits for a code by mail, which the owner of the address may have requested. The sign-up of a stranger must
+-- not end that code. So the code moves to the new user, with the content of its request, and the pending sign-up is deleted. The
+-- message of the sign-up would replace a code by SMS. So a pending sign-up that got a code by SMS within the interval is returned
+-- unchanged.
 --
--- Lock order: the user, what belongs to them. release_email and the deletion take both, in this order.
+-- Lock order: the user, then the rows of the user. release_email and the deletion of users take locks in this order too.
 CREATE OR REPLACE FUNCTION {{create_or_lock_user}}(
   p_item {{sign_up_item}}, p_provider text, p_due_before timestamptz
 )
@@ -38,9 +38,9 @@ BEGIN
           ELSE jsonb_build_object('provider', p_provider, 'providers', jsonb_build_array(p_provider)) END,
         p_item.data, p_provider IS NULL, p_item.created_at, p_item.created_at,
         {{include:blank_values.sql}}
-      -- In an adopted database the index of emails in lower case may not be unique.
+      -- In an adopted database, the index on lower(email) may not be unique.
       WHERE NOT EXISTS (SELECT FROM {{users}} e WHERE lower(e.email) = p_item.email AND NOT e.is_sso_user)
-      -- The unique index of the email or the phone decides.
+      -- The unique index of the email or the phone decides between parallel sign-ups.
       ON CONFLICT DO NOTHING RETURNING u.* INTO owner;
     EXIT WHEN FOUND;
     SELECT u.* INTO owner FROM {{users}} u

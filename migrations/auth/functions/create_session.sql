@@ -1,16 +1,15 @@
--- Opens a session for a user who has proven who they are, in whatever way: writes the session, its first refresh token, the
--- proof and the user's last sign-in.
+-- Opens a session for an authenticated user: inserts the session, its first refresh token and its authentication method, and
+-- updates the user's last sign-in.
 --
--- p_token_hash: the hash of the refresh token. p_method: how the user proved who they are, as the `amr` claim names it. p_ip:
--- an IP address, or empty.
+-- p_token_hash: the hash of the refresh token. p_method: the authentication method in the `amr` claim. p_ip: an IP address, or
+-- empty.
 --
--- Answers the verdict `done` with all that the body of the session contains, so the caller needs no further statement; or
--- `user-not-found` alone.
+-- Returns the verdict `done` with all data of the session's response body, so the caller needs no further statement. Otherwise
+-- returns only `user-not-found`.
 --
--- One statement writes all rows. Hashing a password evicts PostgreSQL's data from the CPU caches, so each further statement is
--- slow. The update of the user comes first: every function locks the user's row before the session's. Rows are found by key,
--- so one plan serves all values. The plan must not depend on how small a table was when it was made, hence it never reads a
--- whole table.
+-- One statement writes all rows. Password hashing evicts PostgreSQL's data from the CPU caches, so each further statement is
+-- slow. The update of the user comes first, because every function locks the user row before the session row. The plan finds rows
+-- by key, so one plan serves all values. A plan made for a small table must not scan that table later.
 CREATE OR REPLACE FUNCTION {{create_session}}(
   p_user_id uuid, p_token_hash bytea, p_method text, p_user_agent text, p_ip text,
   OUT verdict text, OUT session_id uuid, OUT aal text, OUT started_at timestamptz, OUT amr json, OUT profile json

@@ -1,15 +1,15 @@
--- Ends what sessions of a user have started and nobody has finished: changes of email and phone, nonces, challenges of second
--- factors and of new passkeys, flows that link an identity, and auth codes (reference: Work of sessions).
+-- Ends unfinished work that sessions of a user have started: changes of email and phone, nonces, challenges of second factors and
+-- of new passkeys, flows that link an identity, and auth codes (reference: Work of sessions).
 --
--- p_scope: `all`: whatever waits for the user, also without a session. `others`: what other sessions than p_session_id have
--- started, and every auth code, since its exchange opens a session. `session`: what p_session_id has started.
+-- p_scope: `all`: all unfinished work of the user, even if no session started it. `others`: the work of all sessions except
+-- p_session_id, and every auth code, because its exchange opens a session. `session`: the work of p_session_id.
 --
--- The row of the user names the session that asked for a change of address, and the change outlives that session. Nonces,
--- challenges and linking flows go with the row of their session. The caller of `others` has deleted those rows, while a session
--- whose refresh token was stolen keeps its row. The auth code of a change that was confirmed by its link belongs to the session
--- that asked for the change. The row of the user still names that session then.
+-- A change of address outlives the session that requested it; the user row names that session. Nonces, challenges and linking
+-- flows are deleted with the row of their session. The caller of `others` has already deleted the session rows. A session with a
+-- stolen refresh token keeps its row. If a link confirmed an address change, the auth code belongs to the session that requested
+-- the change. The user row still names that session then.
 --
--- Lock order: the user, whom the caller has locked, and then what belongs to them. Rows are found by key, so one plan serves all
+-- Lock order: the user, whom the caller has locked, then the rows of the user. The plan finds rows by key, so it serves all
 -- values.
 CREATE OR REPLACE FUNCTION {{end_session_work}}(p_user_id uuid, p_scope text, p_session_id uuid)
 RETURNS void

@@ -1,23 +1,19 @@
--- Judges a sign-up by the owner of its identifier, whom the caller has made or locked. Called by sign_up.
+-- Decides what a sign-up may do, by the owner of its identifier. Called by sign_up, which has created or locked the owner.
 --
--- p_provider: `email` or `phone`, as the item has one. p_is_due: whether the interval allows a message. p_due_before: a message
--- that was sent at or before this time is out of its interval.
+-- p_provider: `email` or `phone`, the identifier of the item. p_is_due: whether the interval allows a message. p_due_before: a
+-- new message may follow a message sent at or before this time.
 --
--- Returns:
--- `signed-in`: the new user gets a session.
--- `sent`: a message goes to the new user.
--- `sent-again`: a message goes to a user who has not confirmed.
--- `repeated`: the identifier has a user who has not confirmed, and nothing is sent.
--- `taken`: the identifier has a user who has confirmed, or any user where it counts as confirmed.
+-- Returns: `signed-in`: the new user gets a session. `sent`: the new user gets a message. `sent-again`: an unconfirmed user gets
+-- a message. `repeated`: the identifier belongs to an unconfirmed user, and nothing is sent. `taken`: the identifier belongs to a
+-- confirmed user, or to any user if the identifier of this sign-up counts as confirmed.
 --
--- The interval counts by audience, and an account that nobody has confirmed follows the newest request. Without the rule for
--- audiences a stranger could replace the content of a sign-up at once, by a sign-up in each other audience. So a sign-up in
--- another audience than the account's changes and sends nothing while the last message to the account is younger than the
--- interval.
+-- p_is_due counts by audience, and an unconfirmed account takes the content of the newest request. So a stranger could replace
+-- the content of a sign-up immediately, by a sign-up in another audience. To prevent this, a sign-up in another audience changes
+-- and sends nothing while the last message to the account is younger than the interval.
 --
--- A phone has one code, whichever request has brought it. A code to sign in has an interval of its own, which p_is_due does not
--- tell. So a sign-up by phone changes and sends nothing while the last code is younger than the interval: a stranger would end
--- the code that the owner waits for, and the next one would bring the password of the stranger.
+-- A phone has only one valid code, and p_is_due does not cover the interval of sign-in codes. So a sign-up by phone changes and
+-- sends nothing while the last code is younger than the interval. Otherwise a stranger could end the code that the owner waits
+-- for, and the next code would confirm the stranger's password.
 CREATE OR REPLACE FUNCTION {{judge_sign_up}}(
   p_item {{sign_up_item}}, p_provider text, p_owner {{users}}, p_is_due boolean, p_due_before timestamptz
 )

@@ -1,4 +1,4 @@
--- All claims of the access token of the request; NULL without a token. See uid.sql.
+-- All claims of the request's access token, or NULL. See uid.sql.
 CREATE OR REPLACE FUNCTION {{jwt}}() RETURNS jsonb LANGUAGE sql STABLE PARALLEL SAFE AS $$
   SELECT coalesce(nullif(current_setting('request.jwt.claim', true), ''),
     nullif(current_setting('request.jwt.claims', true), ''))::jsonb

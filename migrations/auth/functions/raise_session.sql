@@ -1,19 +1,18 @@
--- Raises a session to aal2 after its user has shown a second factor of any kind: a new refresh token takes the place of all
--- before it, and every session of the user below aal2 ends, but for this one.
+-- Steps a session up to aal2 after its user has used a second factor. A new refresh token replaces all earlier tokens, and all
+-- other sessions of the user below aal2 end.
 --
--- p_factor_id: the factor. p_method: what its proof adds to the `amr` claim. p_token_hash: the hash of the new refresh token.
--- p_ip: an IP address, or empty. p_ends_parent: whether the old refresh token fetches nothing any more. The caller has locked the
--- user's row.
+-- p_factor_id: the factor. p_method: the authentication method to add to the `amr` claim. p_token_hash: the hash of the new
+-- refresh token. p_ip: an IP address, or empty. p_ends_parent: whether the old refresh token becomes useless. The caller has
+-- locked the user row.
 --
--- Answers the verdict `done` with what the session's body is made of, or `session-not-found` alone, also for the session of an
--- OAuth client of supabase/auth: its new tokens would not tell the client (`refresh_session`).
+-- Returns the verdict `done` with the data of the session's response body. Otherwise returns only `session-not-found`, also for a
+-- session of an OAuth client of supabase/auth: its new tokens would not name the client (see refresh_session).
 --
--- With p_ends_parent, the old refresh token is revoked as of the epoch. The interval in which a parent may be reused is long over
--- then, so the token from before the proof cannot fetch the new token. A session whose newest token is revoked was stolen, and
--- stays dead.
+-- With p_ends_parent, the old refresh token is revoked as of the epoch. The interval in which a parent may be reused is then long
+-- over, so the old token cannot fetch the new token. A session whose newest token is revoked was stolen, and stays ended.
 --
--- Lock order: the user, whom the caller has locked, the session, its tokens and claims, the other sessions. Every function
--- locks a user before the user's sessions, so that two of them never wait for each other.
+-- Lock order: the user, whom the caller has locked, the session, its tokens and claims, the other sessions. Every function locks
+-- a user before the user's sessions, so two functions cannot deadlock.
 CREATE OR REPLACE FUNCTION {{raise_session}}(
   p_user_id uuid, p_session_id uuid, p_factor_id uuid, p_method text, p_token_hash bytea, p_user_agent text, p_ip text,
   p_ends_parent boolean,

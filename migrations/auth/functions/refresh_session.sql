@@ -1,26 +1,26 @@
--- Exchanges a refresh token for its child in one call: find, lock, judge, write, answer.
+-- Exchanges a refresh token for its child in one call.
 --
--- p_token_hash: the token that was sent. p_child_hash: the child that the service derives from it. p_ip: an IP address, or
--- empty. p_revoke_family: whether the reuse of an old token revokes all tokens of its session. p_reuse_seconds: for how long
--- the direct parent may be reused. p_timebox_seconds, p_inactivity_seconds, p_low_aal_seconds: the ages at which a session
--- ends, at which it ends without a refresh, and at which it ends at aal1 if its user has a second factor; null is no limit.
--- p_single_per_user: whether a session ends once another one of its user is fresher. p_audit: whether to write the audit log.
+-- p_token_hash: the refresh token of the request. p_child_hash: the child that the service derives from it. p_ip: an IP address,
+-- or empty. p_revoke_family: whether the reuse of an old token revokes all tokens of its session. p_reuse_seconds: for how long
+-- the direct parent may be reused. A session ends at the age p_timebox_seconds, after p_inactivity_seconds without a refresh, and
+-- at the age p_low_aal_seconds if it is at aal1 and its user has a second factor; null means no limit. p_single_per_user: whether
+-- a session ends when another session of its user is fresher. p_audit: whether to write the audit log.
 --
--- Answers a verdict: `rotated` or `reused` with what the session's body is made of; `stolen` with the user; or alone
--- `token-not-found`, `user-banned`, `session-expired`, `session-inactive`, `session-low-aal`, `client-required`,
+-- Returns a verdict: `rotated` or `reused` with the data of the session's response body; `stolen` with the user; otherwise only
+-- `token-not-found`, `user-banned`, `session-expired`, `session-inactive`, `session-low-aal`, `client-required` or
 -- `session-superseded`. A refusal is a verdict, not an exception, so that its writes are committed: the revoked tokens of a
--- stolen session. Only a lock that is not granted within 5 s raises an exception (55P03), before anything is written.
+-- stolen session. The only exception (55P03) is for a lock that is not granted within 5 s, before any write.
 --
--- `client-required`: supabase/auth has given the session to an OAuth client, and nothing changes. The tokens of supabase/auth
--- name the client and its scope, and the tokens of this service do not. So a client that refreshes the session here would act as
--- the user's own application.
+-- `client-required`: supabase/auth has given the session to an OAuth client, and nothing changes. Tokens of supabase/auth name
+-- the client and its scope, but tokens of this service do not. So a client that refreshed the session here would get the rights
+-- of the user's own application.
 --
--- Lock order: the user, the session. Every function locks a user before the user's sessions, so that two of them never wait
--- for each other. The token needs no lock of its own.
+-- Lock order: the user, the session. Every function locks a user before the user's sessions, so two functions cannot deadlock.
+-- The token needs no lock.
 --
--- One function on plain variables: passing whole rows to smaller functions took almost twice the time. Without the generic plan
--- PostgreSQL would plan some statements anew at each call, because a plan that knows the values (a null limit, a switch that is
--- off) looks cheaper than it is to make: a third of the time of a refresh.
+-- This is one function on plain variables, because passing whole rows to smaller functions took almost twice the time. Without
+-- the generic plan, PostgreSQL would plan some statements again at each call. It considers a plan for the known values (a null
+-- limit, a switch that is off) cheaper, but planning took a third of the time of a refresh.
 CREATE OR REPLACE FUNCTION {{refresh_session}}(
   p_token_hash bytea, p_child_hash bytea, p_user_agent text, p_ip text,
   p_revoke_family boolean, p_reuse_seconds float8, p_timebox_seconds float8, p_inactivity_seconds float8,
@@ -44,10 +44,9 @@ DECLARE
   actor jsonb;
   held_banned_until timestamptz;
 BEGIN
-  -- The rows are locked in the order of the FOR clauses: the user's before the session's, as in every function. The token needs
-  -- no lock of its own: every writer of tokens holds the session's, and what is read of the token here never changes.
-  -- A session that SQL of others has made may lack its level and its times. SQL of others may have set deleted_at alone, so the
-  -- session may still be there.
+  -- The FOR clauses lock the user row before the session row, as every function does. The token needs no lock: every writer of
+  -- tokens locks the session, and the token columns read here never change. Sessions inserted by external SQL may have no level
+  -- and no times. External SQL may also have set only deleted_at of the user, so that the session still exists.
   SELECT t.id, t.counter, s.id, coalesce(s.aal, 'aal1'), coalesce(s.created_at, '0001-01-01 00:00:00+00'),
       s.refreshed_at AT TIME ZONE 'UTC', s.not_after, s.oauth_client_id, u.id, u.banned_until
     INTO held_token, held_counter, held_session, aal, started_at, held_refreshed_at, held_not_after, held_client, held_user,
@@ -60,8 +59,8 @@ BEGIN
   IF NOT FOUND THEN verdict := 'token-not-found'; RETURN; END IF;
   moment := clock_timestamp();
 
-  -- May the session be refreshed? Subqueries stand in blocks of their own: a condition with a subquery costs an execution even
-  -- when it is not reached.
+  -- Decide whether the session may be refreshed. Each subquery has its own IF block, because PL/pgSQL runs a slower execution for
+  -- a condition with a subquery, even if the subquery is not reached.
   verdict := CASE WHEN held_banned_until > moment THEN 'user-banned' ELSE
     {{include:session_end.sql not_after => held_not_after, started_at => started_at, refreshed_at => held_refreshed_at}}
   END;
@@ -71,8 +70,8 @@ BEGIN
   END IF;
   IF verdict IS NULL AND held_client IS NOT NULL THEN verdict := 'client-required'; END IF;
   IF verdict IS NULL AND p_single_per_user THEN
-    -- A fresher session that would not be refreshed itself does not count: one that has ended, was revoked as stolen, lacks the
-    -- second factor for too long, or belongs to an OAuth client.
+    -- Ignore a fresher session that could not be refreshed: one that has ended, was revoked as stolen, has been at aal1 for too
+    -- long, or belongs to an OAuth client.
     IF EXISTS (SELECT FROM {{sessions}} o WHERE o.user_id = held_user AND o.id <> held_session
       AND coalesce(o.refreshed_at AT TIME ZONE 'UTC', o.created_at) > coalesce(held_refreshed_at, started_at)
       AND {{include:session_end.sql not_after => o.not_after, started_at => o.created_at,
@@ -86,10 +85,10 @@ BEGIN
   END IF;
   IF verdict IS NOT NULL THEN RETURN; END IF;
 
-  -- `rotated`: the token was alive and gets a child. `reused`: the direct parent of the newest token, within
-  -- its interval, gets the same child again. The child's hash is replaced when the service's secret has
-  -- changed since it was made, or when another service has made it. `stolen`: any other, also the parent of a
-  -- child that the service has derived, and that is not the newest.
+  -- `rotated`: the token was live and gets a child. `reused`: the token is the direct parent of the newest token, and its
+  -- interval has not passed, so it gets the same child again. The child's hash is replaced if the service's secret has changed or
+  -- another service derived the child. `stolen`: all other cases, also if the child that the service derives exists and is not
+  -- the newest.
   WITH parent AS (
     UPDATE {{refresh_tokens}} t SET revoked = true, updated_at = moment WHERE t.id = held_token AND NOT t.revoked RETURNING 1)
   INSERT INTO {{refresh_tokens}} (session_id, user_id, token_hash, counter, parent_id, created_at, updated_at)
@@ -105,7 +104,7 @@ BEGIN
       AND NOT EXISTS (SELECT FROM {{refresh_tokens}} o WHERE o.token_hash = p_child_hash AND o.id <> child.id))
   THEN
     verdict := 'reused';
-    -- The newest token need not have the next number: the chains of several live tokens are numbered far apart.
+    -- Find the newest token by its counter. Its counter may exceed the parent's by more than 1, see reuse_refresh_token.
     UPDATE {{refresh_tokens}} t SET token_hash = p_child_hash
       WHERE t.session_id = held_session AND t.token_hash <> p_child_hash
         AND t.counter = (SELECT max(n.counter) FROM {{refresh_tokens}} n WHERE n.session_id = held_session);

@@ -1,14 +1,15 @@
--- Exchanges refresh tokens that arrive together, in one transaction: its commit and its call cost as much as half of a refresh.
--- refresh_session judges and writes each, and explains the parameters.
+-- Exchanges refresh tokens that arrive together in one database transaction. A commit and a call cost as much as half a refresh.
+-- refresh_session judges and writes each refresh, and describes the parameters.
 --
--- Answers a row for each token, by its place from 1. It leaves out tokens whose user or session another transaction holds. They
--- go on in calls of their own, so that nobody waits for a stranger's refresh, and two batches never wait for each other.
+-- Returns a row for each token, by its place from 1. Leaves out tokens if another transaction has locked their user or session.
+-- The caller refreshes these tokens in separate calls, so that no refresh waits for an unrelated refresh and two batches cannot
+-- deadlock.
 --
--- Lock order: the users and their sessions, each as the plan finds it. No order is needed, because the statement skips rows that
--- somebody holds.
+-- Lock order: the users and their sessions, in the order of the plan. No order is needed, because the statement skips locked
+-- rows.
 --
--- Plans find rows by key from the first row on. Without the settings of joins, a plan for two joined tables, or for a list that
--- is looked through, would read a table that was small when the plan was made.
+-- The plan must find rows by key from the start. Without the join settings, a plan for two joined tables or for a list could scan
+-- a table that was small at the time of planning.
 CREATE OR REPLACE FUNCTION {{refresh_sessions}}(
   p_token_hashes bytea[], p_child_hashes bytea[], p_user_agents text[], p_ips text[],
   p_revoke_family boolean, p_reuse_seconds float8, p_timebox_seconds float8, p_inactivity_seconds float8,
@@ -32,7 +33,7 @@ BEGIN
     JOIN {{users}} u ON u.id = t.user_id
     WHERE t.token_hash = ANY (p_token_hashes)
     FOR NO KEY UPDATE OF u SKIP LOCKED FOR UPDATE OF s SKIP LOCKED) locked;
-  -- A token that does not exist has nobody to wait for.
+  -- Also pass unknown tokens: no row exists for which they could wait.
   RETURN QUERY
     SELECT i.item::int, r.verdict, r.session_id, r.aal, r.started_at, r.amr, r.user_id, r.profile
     FROM unnest(p_token_hashes, p_child_hashes, p_user_agents, p_ips)

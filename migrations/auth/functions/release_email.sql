@@ -1,12 +1,12 @@
--- Takes an email from an account that has no claim to it, and answers whether there was one. Called when somebody asks to show
--- that the email is theirs, as a sign-up does: they get an account of their own.
+-- Removes an email from an account without a claim to the email, and returns whether such an account existed. Called if a user
+-- starts to confirm the email, for example by a sign-up: this user gets a separate account.
 --
--- A provider may have made an account with an address that neither the provider nor a mail has verified. Anybody can tell a
--- provider somebody else's address, and wait for its owner to confirm the account. The account stays without an address, and
--- the mails that were sent to the address lose their effect.
+-- A provider may have created an account with an address that neither the provider nor a mail has verified. An attacker can give
+-- a provider the address of another person, and wait until that person confirms the account. The account stays without an
+-- address, and mails already sent to the address become invalid.
 --
--- Lock order: the user, the messages. A user is locked before anything that belongs to them, so that two transactions never
--- wait for each other.
+-- Lock order: the user, then the messages. Every function locks a user before the rows of the user, so two transactions cannot
+-- deadlock.
 CREATE OR REPLACE FUNCTION {{release_email}}(p_email text, p_now timestamptz)
 RETURNS boolean
 LANGUAGE plpgsql

@@ -1,21 +1,22 @@
--- Judges a spent refresh token that comes again, where the settings allow more than refresh_session does: its caller has called
--- refresh_session before, which has checked the session and answered `stolen` without revoking anything.
+-- Judges the reuse of a spent refresh token, if the settings allow more than refresh_session does. The caller has called
+-- refresh_session first, which has checked the session and returned `stolen` without revoking anything.
 --
--- p_token_hash: the token that was sent. p_child_number, p_child_hash: a child of it that the service has derived; the first has
--- the number 0. p_ancestors_branch: whether a spent token that is not the parent of the newest live token may be reused within
--- p_reuse_seconds of its last use. That parent may be reused at any time. p_revoke_family: whether a refused reuse revokes all
--- tokens of the session. p_audit: whether to write the audit log.
+-- p_token_hash: the refresh token of the request. p_child_number, p_child_hash: a child that the service has derived from it; the
+-- first child has the number 0. p_ancestors_branch: whether a spent token that is not the parent of the newest live token may be
+-- reused within p_reuse_seconds of its last use. That parent may always be reused. p_revoke_family: whether a refused reuse
+-- revokes all tokens of the session. p_audit: whether to write the audit log.
 --
--- Answers a verdict. `reused`: the derived child is the newest live token, and is given again. `branched`: the derived child is
--- new, and other live tokens of the session stay alive. `renumber`: the service must derive the child child_number and call
--- again; nothing was written. `stolen` with the user; or alone `token-not-found`, `user-banned`, `client-required`. `reused` and
--- `branched` come with what the session's body is made of.
+-- Returns a verdict. `reused`: the derived child is the newest live token, and is returned again. `branched`: the derived child
+-- is new, and other live tokens of the session stay valid. `renumber`: nothing was written; the service must derive the child
+-- child_number and call again. `stolen` with the user. Otherwise only `token-not-found`, `user-banned` or `client-required`.
+-- `reused` and `branched` come with the data of the session's response body.
 --
--- A child that the service did not derive from its parent is alive beside the branch: one that an import has brought, one of
--- another secret, or the one that took the place of its parent when the session reached aal2.
+-- The service cannot derive a child that comes from an import, from another secret, or from a step-up of the session. Such a
+-- child stays valid next to the branch.
 --
--- A branch counts on a billion further, so that the chains of both live tokens have room: the counter is unique in a session. A
--- thousand refreshes a second would need eleven days to meet the next chain. The bigint has room for nine billion branches.
+-- The counter is unique in a session. A branch starts a billion above the highest counter, so that the chains of all live tokens
+-- have room. At a thousand refreshes a second, a chain reaches the next one after eleven days. A bigint has room for nine billion
+-- branches.
 --
 -- Lock order: the user, the session, as in refresh_session.
 CREATE OR REPLACE FUNCTION {{reuse_refresh_token}}(
@@ -52,7 +53,7 @@ BEGIN
   IF NOT FOUND THEN verdict := 'token-not-found'; END IF;
   IF verdict IS NOT NULL THEN RETURN; END IF;
   moment := clock_timestamp();
-  -- The token may have been spent, and its child made, while this call waited for the lock.
+  -- Another call may have spent the token and created its child while this call waited for the lock.
   SELECT t.updated_at INTO held_used_at FROM {{refresh_tokens}} t WHERE t.id = held_token;
   SELECT t.parent_id, t.token_hash INTO newest FROM {{refresh_tokens}} t
     WHERE t.session_id = held_session AND NOT t.revoked ORDER BY t.id DESC LIMIT 1;
@@ -67,7 +68,7 @@ BEGIN
     WHEN p_child_number < children THEN 'renumber'
     ELSE 'branched' END;
   IF verdict = 'renumber' THEN
-    -- The newest child may be one that the service can derive, and give again.
+    -- Try the number of the newest child first: if the service can derive that child, it is returned again.
     child_number := CASE WHEN is_parent AND p_child_number < children - 1 THEN children - 1 ELSE children END;
     RETURN;
   ELSIF verdict = 'branched' THEN

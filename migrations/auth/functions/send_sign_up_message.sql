@@ -1,9 +1,9 @@
--- Sends the message of a sign-up, by a job of the outbox. Called by sign_up, which holds the user's row.
+-- Enqueues the job that sends the message of a sign-up. Called by sign_up, which has locked the user row.
 --
--- p_owner: the user as the sign-up has found or made them. p_verdict: `sent` or `sent-again`, of judge_sign_up. A new user gets
--- the secrets of p_message. A message that is sent again has secrets of its own, which its job makes.
+-- p_owner: the user that the sign-up has created or found. p_verdict: `sent` or `sent-again`, from judge_sign_up. The message to
+-- a new user has the secrets of p_message. The job of a message that is sent again creates new secrets.
 --
--- Lock order: the user, whom the caller has locked, what belongs to them.
+-- Lock order: the user, whom the caller has locked, then the rows of the user.
 CREATE OR REPLACE FUNCTION {{send_sign_up_message}}(
   p_item {{sign_up_item}}, p_message {{sign_up_message}}, p_owner {{users}}, p_verdict text
 )
@@ -28,11 +28,11 @@ BEGIN
       VALUES (p_owner.id, p_message.token_kind, coalesce(p_item.email, p_item.phone), p_message.link_hash,
         p_message.code_hash, p_message.code_salt, flow, p_item.created_at, p_message.expires_at);
   ELSIF p_owner.aud IS DISTINCT FROM p_item.aud THEN
-    -- The message goes out a moment later. The interval of judge_sign_up begins now.
+    -- The job sends the message later, but the interval that judge_sign_up checks begins now.
     UPDATE {{one_time_tokens}} t SET sent_at = p_item.created_at WHERE t.user_id = p_owner.id;
   END IF;
   IF job IS NOT NULL THEN
-    -- Only a job that sends the message itself has one to show to operators.
+    -- A job has the field `message`, for operators, only if the job itself sends the message.
     WITH shown AS (
       INSERT INTO {{messages}} (id, kind, purpose, channel, user_id, recipient)
         SELECT m.id, m.kind, m.purpose, m.channel, p_owner.id, m.recipient

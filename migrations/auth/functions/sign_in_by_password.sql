@@ -1,15 +1,15 @@
--- The second half of one sign-in by password, which waits for its user's row if somebody else holds it. Judges and writes as
--- sign_ins_by_password does, which has the rules and explains the parameters.
+-- Completes one sign-in by password, after the service has compared the password. Waits if another transaction has locked the
+-- user row. See sign_ins_by_password for the rules and the parameters.
 --
--- Answers the verdict `done` with the session, or a refusal alone. A user who is gone is refused as `password-changed`. Only
--- a lock that is not granted within the lock_timeout of the connection raises an exception (55P03), before anything is written.
+-- Returns the verdict `done` with the session, or only a refusal. The refusal for a deleted user is `password-changed`. The only
+-- exception (55P03) is for a lock that is not granted within the lock_timeout of the connection, before any write.
 --
--- Lock order: the user, the new session. The lock of the user's row comes first, since sign_ins_by_password would leave out a
--- user whom somebody holds. It lasts until the session is committed, so no change of the password comes between. A sign-in that
--- waited for such a change is refused as `password-changed`.
+-- Lock order: the user, the new session. This function locks the user row first, because sign_ins_by_password would leave out a
+-- locked user. The lock is held until the session is committed, so the password cannot change meanwhile. A sign-in that waited
+-- for a change of the password is refused as `password-changed`.
 --
--- A repeat opens another session, as a second sign-in of the user does. Where p_new_hash has taken the place of the verified
--- hash, a repeat with the old p_verified_hash is refused as `password-changed`.
+-- A repeated call opens another session, like a second sign-in of the user. If p_new_hash has replaced the verified hash, a
+-- repeated call with the old p_verified_hash is refused as `password-changed`.
 CREATE OR REPLACE FUNCTION {{sign_in_by_password}}(
   p_user_id uuid, p_verified_hash text, p_new_hash text, p_provider text, p_token_hash bytea, p_user_agent text, p_ip text,
   p_audit boolean,

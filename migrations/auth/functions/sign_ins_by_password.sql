@@ -1,21 +1,22 @@
--- The second half of sign-ins by password whose passwords were compared together: opens their sessions in one statement.
+-- Completes sign-ins by password whose passwords the service has compared: opens their sessions in one statement.
 --
--- The arrays have one element for each sign-in. p_verified_hashes: the stored hash that the password was compared with.
--- p_new_hashes: takes its place; null where the stored hash may stay. p_providers: `email` or `phone`. p_ips: an IP address, or
--- empty. p_audit: whether to write the audit log.
+-- The arrays have one element for each sign-in. p_verified_hashes: the stored hash with which the password was compared.
+-- p_new_hashes: the hash that replaces it; null to keep the stored hash. p_providers: `email` or `phone`. p_ips: an IP address,
+-- or empty. p_audit: whether to write the audit log.
 --
--- Answers a row for each sign-in, by its place from 1: the verdict `done` with the session, or a refusal alone. It leaves out
--- users who are gone, and users whom another transaction holds. The latter go on alone, so that nobody waits for a stranger.
+-- Returns a row for each sign-in, by its place from 1: the verdict `done` with the session, or only a refusal. Leaves out deleted
+-- users, and users whom another transaction has locked. The caller signs the latter in by separate calls, so that no sign-in
+-- waits for another user.
 --
--- The service compares hashes without a connection or a lock, so the row may have changed meanwhile: only a user who still has
--- the very hash that was compared gets a session. The password is judged first, then the ban, then the confirmation.
+-- The service compares hashes without a connection or a lock, so the row may have changed meanwhile. Only a user who still has
+-- the compared hash gets a session. The order of the checks is: password, ban, confirmation.
 --
--- Lock order: the users as the plan finds them, their new sessions. No order is needed among the users, because the statement
--- skips rows that somebody holds.
+-- Lock order: the users in the order of the plan, then their new sessions. No order is needed among the users, because the
+-- statement skips locked rows.
 --
--- If a user occurs twice, `users` is updated once, from either request; both get a session. Each sign-in has a moment of its
--- own, so that of two sign-ins of one user one is the later. The conditions `= ANY (held)` make PostgreSQL find users by key,
--- however few rows there were when it made the plan.
+-- If a user occurs twice, `users` is updated once, from either request, and both requests get a session. Each sign-in has a
+-- different time, so that two sign-ins of one user have an order. The conditions `= ANY (held)` make PostgreSQL find users by
+-- key, even if the table was small at the time of planning.
 CREATE OR REPLACE FUNCTION {{sign_ins_by_password}}(
   p_user_ids uuid[], p_verified_hashes text[], p_new_hashes text[], p_providers text[], p_token_hashes bytea[],
   p_user_agents text[], p_ips text[], p_audit boolean

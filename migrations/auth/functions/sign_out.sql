@@ -1,21 +1,20 @@
 -- Ends sessions of a user, with their tokens.
 --
--- p_session_id: the session of the access token; null where the token names none, which ends all sessions. p_scope: `global`,
--- `local` (this session) or `others`. p_live_session_only: whether a token of an ended session is refused. p_ip: an IP address,
--- or empty. p_audit: whether to write the audit log.
+-- p_session_id: the session of the access token; if null, all sessions end. p_scope: `global`, `local` (this session) or
+-- `others`. p_live_session_only: whether a token of an ended session is refused. p_ip: an IP address, or empty. p_audit: whether
+-- to write the audit log.
 --
--- Answers `done`, or a refusal: `user-not-found`, `user-banned`, `session-not-found`.
+-- Returns `done`, or a refusal: `user-not-found`, `user-banned`, `session-not-found`.
 --
--- Lock order: the user, what belongs to them. The lock of the user's row comes first: a refresh that runs at the same time has
--- either finished, or finds nothing. An access token outlives its session by as much as an hour. A token of an ended session
--- ends nothing and writes nothing. Otherwise a thief of the token could end every later session of its user. A session that was
--- revoked as stolen counts as ended: its newest refresh token is revoked.
+-- Lock order: the user, then the rows of the user. The lock of the user row comes first, so a parallel refresh either has
+-- finished or finds no session. An access token outlives its session by up to an hour. A token of an ended session ends nothing
+-- and writes nothing. Otherwise a thief of the token could end every later session of its user. A session that was revoked as
+-- stolen counts as ended: its newest refresh token is revoked.
 --
--- Every scope but `local` also ends what the ended sessions have started, since a thief may have asked for it: see
--- end_session_work. A change of address outlives the sign-out of the session that asked for it, because its user may open the
--- mail on another device.
+-- Every scope except `local` also ends the work of the ended sessions (see end_session_work), because a thief may have started
+-- it. With `local`, an address change outlives its session, because the user may open the mail on another device.
 --
--- Rows are found by key, so one plan serves all values. The plan must not depend on how small a table was when it was made.
+-- The plan finds rows by key, so one plan serves all values. A plan made for a small table must not scan that table later.
 CREATE OR REPLACE FUNCTION {{sign_out}}(
   p_user_id uuid, p_session_id uuid, p_scope text, p_live_session_only boolean, p_ip text, p_audit boolean
 )

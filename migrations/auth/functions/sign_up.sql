@@ -1,16 +1,17 @@
--- Signs a user up in one call: by email, by phone, or anonymously when neither is given.
+-- Signs a user up in one call: by email, by phone, or anonymously if the item has neither.
 --
--- p_item, p_message: see the types in 0004-create-sign-up-contents. p_token_hash: the hash of the refresh token of the session,
--- where one begins. p_ip: an IP address, or empty. p_audit: whether to write the audit log.
+-- p_item, p_message: see the types in 0004-create-sign-up-contents. p_token_hash: the hash of the refresh token, if a session
+-- begins. p_ip: an IP address, or empty. p_audit: whether to write the audit log.
 --
 -- Returns the user (actor_id), the verdict of judge_sign_up, and with `signed-in` the session.
 --
--- When several sign-ups of one identifier run at once, the unique index of the email or the phone lets one in. The other sign-ups
--- wait, and are judged by the user whom the first has made. A duplicate writes only a few rows less than a fresh sign-up, and
--- both note the interval of messages. So neither this answer nor a later answer tells who has an account.
+-- If several sign-ups of one identifier run at the same time, the unique index of the email or the phone accepts one. The other
+-- sign-ups wait for its user, and judge_sign_up then compares them with that user. A duplicate writes only a few rows less than a
+-- fresh sign-up, and both store the interval of messages. So neither this response nor a later response reveals who has an
+-- account.
 --
--- Lock order: the interval of messages, the user, what belongs to them. A change of an address notes intervals under the lock of
--- its user. They are no intervals of sign-ups, so neither waits for the other.
+-- Lock order: the interval of messages, the user, the rows of the user. An address change stores intervals under the lock of its
+-- user. These are not intervals of sign-ups, so sign-ups and address changes cannot deadlock.
 CREATE OR REPLACE FUNCTION {{sign_up}}(
   p_item {{sign_up_item}}, p_message {{sign_up_message}}, p_token_hash bytea, p_user_agent text, p_ip text, p_audit boolean,
   OUT verdict text, OUT session_id uuid, OUT aal text, OUT started_at timestamptz, OUT amr json, OUT profile json,
@@ -24,7 +25,7 @@ DECLARE
   owner {{users}};
   is_due boolean := false;
 BEGIN
-  -- A fresh sign-up does not wait for the interval, but notes it as a duplicate does.
+  -- A fresh sign-up ignores the interval, but stores it like a duplicate, so that later responses do not differ.
   IF NOT p_item.confirmed THEN
     INSERT INTO {{send_throttle}} AS t (key_hash, kind, sent_at)
       VALUES (p_message.interval_key, p_message.interval_kind, p_item.created_at)

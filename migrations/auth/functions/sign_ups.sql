@@ -1,17 +1,17 @@
--- Signs up users who are confirmed at once and whose passwords were hashed together: writes users, identities and sessions in
--- one statement.
+-- Signs up users who are confirmed immediately and whose passwords were hashed together: inserts users, identities and sessions
+-- in one statement.
 --
--- The arrays have one element for each sign-up; each has an email or a phone. p_data, p_identity_data: JSON. p_ips: an IP
--- address, or empty. p_audits: whether to write the audit log.
+-- The arrays have one element for each sign-up, with an email or a phone. p_data, p_identity_data: JSON. p_ips: an IP address, or
+-- empty. p_audits: whether to write the audit log.
 --
--- Returns a row for each user that was made: the place of the sign-up, counted from 1, the verdict `signed-in` and the session. A
--- sign-up gets no row when somebody has the identifier, or when it is the second of two with one identifier. Such a sign-up goes
--- on alone in sign_up, because it might wait for a stranger.
+-- Returns a row for each new user: the place of the sign-up, counted from 1, the verdict `signed-in` and the session. A sign-up
+-- gets no row if a user has the identifier, or if an earlier sign-up of the batch has it. The caller then calls sign_up for this
+-- sign-up, because it may have to wait for another transaction.
 --
--- Lock order: the users by their identifiers. So two batches with the same identifiers never wait for each other. A sign-up does
--- not wait long for an identifier that somebody else is taking: it can wait alone.
+-- Lock order: the users by their identifiers, so that two batches with the same identifiers cannot deadlock. The lock_timeout is
+-- short: if another transaction is inserting an identifier, the sign-up can wait in a separate call instead.
 --
--- The conditions `= ANY (...)` make PostgreSQL find users by key, however few rows there were when it made the plan.
+-- The conditions `= ANY (...)` make PostgreSQL find users by key, even if the table was small at the time of planning.
 CREATE OR REPLACE FUNCTION {{sign_ups}}(
   p_user_ids uuid[], p_identity_ids uuid[], p_emails text[], p_phones text[], p_auds text[], p_roles text[],
   p_password_hashes text[], p_data text[], p_identity_data text[], p_moments timestamptz[], p_token_hashes bytea[],
@@ -51,7 +51,7 @@ BEGIN
           i.moment, i.created_at, i.moment,
           {{include:blank_values.sql}}
         FROM i ORDER BY i.email, i.phone
-      -- The unique index of the email or the phone decides.
+      -- The unique index of the email or the phone decides between parallel sign-ups.
       ON CONFLICT DO NOTHING RETURNING w.*),
   identity AS (
     INSERT INTO {{identities}} AS d

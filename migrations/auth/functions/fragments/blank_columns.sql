@@ -1,2 +1,2 @@
--- Columns of a new user that have no default and hold what supabase/auth writes there; their values are blank_values.
+-- Columns of a new user without a default, which supabase/auth fills with blank values. blank_values.sql has the values.
 instance_id, confirmation_token, recovery_token, email_change_token_new, email_change

@@ -1,7 +1,7 @@
--- The end of every judgement of a refresh token. Its verdict is about the session `held_session` of the user `held_user` at
--- `moment`. A stolen token revokes the session's tokens, with p_revoke_family, and ends what the session has started, with the
--- passkeys that it has registered: the thief may have done both. Any other verdict notes the refresh in the session and in its
--- user. Sets user_id, session_id, actor, profile and amr, and writes the audit log.
+-- The last part of the functions that judge a refresh token. Needs the verdict, `held_session`, `held_user` and `moment`. If the
+-- token is stolen and p_revoke_family is true, revokes the session's tokens, ends the work that the session has started, and
+-- deletes the passkeys that it has registered, because the thief may have done both. Otherwise stores the refresh in the session
+-- and the user. Sets user_id, session_id, actor, profile and amr, and writes the audit log.
 user_id := held_user;
 IF verdict = 'stolen' THEN
   SELECT

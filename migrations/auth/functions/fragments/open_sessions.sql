@@ -1,5 +1,5 @@
--- The rows of a session for each user of `u` who is let in, with what came with the request in the row of `i`: the session, its
--- first refresh token and the proof by password. The entries of the audit log are written from `s` too.
+-- Inserts the session, its first refresh token and its password authentication for each user of `u`. `i` has the data of the
+-- request. The audit log entries are written from `s` too.
 s AS MATERIALIZED (
   SELECT i.opened_id, i.token_hash, i.user_agent, i.ip, i.moment, i.provider, i.audit, u.id AS user_id,
       coalesce(nullif(u.phone, ''), u.email, '') AS username, nullif(u.raw_user_meta_data ->> 'full_name', '') AS name,

@@ -1,5 +1,5 @@
--- The members that the body of a session shows of the user of row `u`, as one JSON value. It is an expression over the row where
--- the row is written, so that no whole row travels to the caller to be taken apart there.
+-- The data of user row `u` in a session's response body, as one JSON value. The statement that writes the row evaluates this
+-- expression, so that the whole row is not copied to a variable first.
 json_build_object(
   'user', {{include:user.sql}},
   'identities', (SELECT json_agg(i ORDER BY i.created_at, i.id) FROM {{identities}} i WHERE i.user_id = u.id),

@@ -1,7 +1,6 @@
--- Why a session has ended at `moment`: `session-expired`, `session-inactive`, or NULL while it lasts.
--- `not_after`, `started_at` and `refreshed_at` are those of the session; `refreshed_at` is NULL before the
--- first refresh. Reads p_timebox_seconds and p_inactivity_seconds, whose NULL is no limit. (reference:
--- Sessions)
+-- Why a session has ended at `moment`: `session-expired` or `session-inactive`, or NULL if the session is live. Needs
+-- `not_after`, `started_at` and `refreshed_at` of the session; `refreshed_at` is NULL before the first refresh. Reads
+-- p_timebox_seconds and p_inactivity_seconds; NULL means no limit. (reference: Sessions)
 CASE
   WHEN {{:not_after}} < moment OR {{:started_at}} + make_interval(secs => p_timebox_seconds) < moment
     THEN 'session-expired'
