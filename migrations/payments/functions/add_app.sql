@@ -1,14 +1,14 @@
 -- distribute: coordinator
 -- Makes an app a member of a merchant, and adds the event. p_app_id: NULL to check access only.
 --
--- Verdict: that of judge_access or claim_key; unknown-app; done. A member that exists stays as it is. (reference: Apps of a
+-- Verdict: that of judge_access or claim_key; unknown-app; done. An existing membership stays unchanged. (reference: Apps of a
 -- merchant)
 --
--- The event and the answer to a repeat keep the app, because clean-up may delete an app that left the merchant.
+-- The event and the stored response contain the app, because clean-up may delete an app that left the merchant.
 --
--- Lock order: the key, the membership with its app, the balance. A repeat waits at the key before it locks anything. The
--- membership comes before the balance, as in revoke_app, so that the two never wait for each other. Its foreign key locks the
--- app, so create_key and revoke_key of that app wait for the commit.
+-- Lock order: the key, the membership with its app, the balance. An idempotent request waits for the key before it locks
+-- anything. The membership comes before the balance, as in revoke_app, so the two cannot deadlock. The foreign key of the
+-- membership locks the app, so create_key and revoke_key of the app wait for the commit.
 CREATE OR REPLACE FUNCTION {{add_app}}(p_caller {{caller}}, p_merchant_id text, p_app_id text)
 RETURNS TABLE (verdict text, identity_id text, app {{apps}})
 LANGUAGE plpgsql {{include:definer.sql}}
@@ -34,7 +34,7 @@ BEGIN
   END IF;
   INSERT INTO {{merchant_apps}} (merchant_id, app_id, invited_by, created)
     VALUES (p_merchant_id, p_app_id, identity_id, date_trunc('milliseconds', clock_timestamp()))
-    -- An app has one membership of a merchant. A second call at the same time waits here, and adds no event.
+    -- An app has one membership of a merchant. A parallel call for the same app waits here, and adds no event.
     ON CONFLICT DO NOTHING;
   IF FOUND THEN
     PERFORM {{record_event}}(p_merchant_id, 'app.added', p_app_id, to_jsonb(app));

@@ -1,9 +1,10 @@
 -- distribute: everywhere
--- Appends a row to the audit log. p_merchant_id: NULL for an action that concerns no merchant; the row has 24 zeros.
--- p_identity_id: who acted, NULL for an operator. Locks nothing: the id comes from a counter, and no row is ever changed.
+-- Appends a row to the audit log. p_merchant_id: NULL for an action that concerns no merchant; its row has an id of 24 zeros.
+-- p_identity_id: the app or user that acted, NULL for an operator. Takes no lock: the id comes from a counter, and no row is
+-- changed later.
 --
--- Each server of a cluster has a counter of its own. The coordinator and the merchant's server may make the same id in the same
--- millisecond, so the second of them takes the next one.
+-- Each server of a cluster has its own counter. The coordinator and the merchant's server may create the same id in the same
+-- millisecond. Then the second of them takes the next id.
 CREATE OR REPLACE FUNCTION {{add_audit}}(p_merchant_id text, p_identity_id text, p_action text, p_payload jsonb)
 RETURNS void
 LANGUAGE plpgsql

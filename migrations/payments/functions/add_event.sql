@@ -1,6 +1,6 @@
 -- distribute: everywhere
--- Appends an event with the amounts of its transaction at this moment. p_id and p_created: taken under the merchant's lock, so
--- that events become visible in rising order. p_data: NULL for an object that can be shown from its row.
+-- Appends an event with the current amounts of its transaction. p_id and p_created: taken under the merchant's lock, so that
+-- events become visible in rising order. p_data: NULL if the object can be shown from its row.
 --
 -- Enqueues a delivery only if the merchant has an enabled webhook.
 CREATE OR REPLACE FUNCTION {{add_event}}(

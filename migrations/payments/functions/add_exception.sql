@@ -1,16 +1,16 @@
 -- distribute: p_merchant_id
--- Stores an answer of an acquirer that contradicts the books, once for each reference. p_amount and p_currency: the amount
--- of a dispute that the books cannot follow, which payouts hold back until the exception is resolved; NULL for any other answer.
--- Without a currency the amount is in that of the merchant. Its worth is that of the day. An amount above that of any dispute,
--- or without a rate, holds back the whole balance. An acquirer that a live merchant neither has nor had holds back nothing. An
--- exception that holds back money is recorded. Returns whether the exception is new, or holds back money now. (reference:
--- Exceptions)
+-- Stores an answer of an acquirer that contradicts the books, once for each reference. p_amount and p_currency: the amount of a
+-- dispute that the books cannot follow; NULL for any other answer. Payouts hold back the amount until the exception is resolved.
+-- The default currency is that of the merchant. The exchange rate is that of the day. An amount above any possible dispute, or
+-- without a rate, holds back the whole balance. An acquirer that a live merchant neither has nor had holds back nothing. An
+-- exception that holds back money is added to the chain of states. Returns whether the exception is new, or holds back money now.
+-- (reference: Exceptions)
 --
--- A dispute may come under the reference of an exception that holds back nothing: an event of another kind, or an exception that
--- an operator has resolved. It takes the place of that exception, unless an adjustment has booked it.
+-- The reference of a dispute may already have an exception that holds back nothing: from an event of another kind, or resolved by
+-- an operator. The dispute replaces that exception, unless an adjustment has booked it.
 --
--- Lock order, where there is an amount: the balance, the exception, as in move_currency, which exchanges the worth under the lock
--- of the balance.
+-- Lock order, if there is an amount: the balance, the exception, as in move_currency, which exchanges the worth under the lock of
+-- the balance.
 CREATE OR REPLACE FUNCTION {{add_exception}}(
   p_merchant_id text, p_reference text, p_payload jsonb, p_amount bigint, p_currency text
 )
@@ -18,7 +18,7 @@ RETURNS boolean
 LANGUAGE plpgsql {{include:definer.sql}}
 AS $$
 DECLARE
-  -- Computed here: an id that a caller chose could take the place of the exception of another reference.
+  -- Compute the id here. An id from the caller could overwrite the exception of another reference.
   exception_id text := {{exception_id}}(p_reference);
   own text;
   is_known boolean := false;

@@ -1,7 +1,6 @@
 -- distribute: coordinator
 -- Makes the caller, an app or a user, the first member of a merchant. The merchant was inserted in the same database transaction,
--- so nobody else can add a member. Lock: the caller, by a foreign key. create_key and revoke_key wait for an app that is the
--- caller.
+-- so no other member can exist. A foreign key locks the caller. If the caller is an app, create_key and revoke_key wait for it.
 CREATE OR REPLACE FUNCTION {{add_first_member}}(p_merchant {{merchants}}, p_identity_id text)
 RETURNS void
 LANGUAGE plpgsql

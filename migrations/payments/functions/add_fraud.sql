@@ -1,16 +1,15 @@
 -- distribute: p_merchant_id
 -- Adds a fraud alert, once for each reference of the acquirer. p_caller: NULL for the acquirer or an operator. p_fraud: NULL to
--- check access only. Two acquirers may use one reference, so it is stored behind the name of the acquirer of the transaction,
--- whether an event or a paper has it.
+-- check access only. Two acquirers may use the same reference, so the stored reference begins with the name of the transaction's
+-- acquirer.
 --
--- Verdict: that of judge_test_access or claim_key; done, also with the alert that has the reference already. (reference: Fraud
--- alerts)
+-- Verdict: that of judge_test_access or claim_key; done, also if an alert with the reference exists. (reference: Fraud alerts)
 --
--- An exception that the event of this reference has left is resolved with it.
+-- If an event with this reference has left an exception, this call resolves it.
 --
--- Lock order: the transaction, the key, the balance, the exception. The alert refers to the transaction, which its foreign key
--- would lock last, against the order of the operations. The key comes before the balance: a repeat waits for it without the
--- lock of the balance, for which everything else of the merchant waits.
+-- Lock order: the transaction, the key, the balance, the exception. The foreign key of the alert would lock the transaction last,
+-- but operations lock it first, so this function locks it first too. The key comes before the balance: an idempotent request
+-- waits for the key without blocking the balance, for which all other requests of the merchant wait.
 CREATE OR REPLACE FUNCTION {{add_fraud}}(p_caller {{caller}}, p_merchant_id text, p_transaction_id text, p_fraud jsonb)
 RETURNS TABLE (verdict text, identity_id text, fraud {{frauds}})
 LANGUAGE plpgsql {{include:definer.sql}}
@@ -31,7 +30,7 @@ BEGIN
   SELECT coalesce(t.acquirer || ':', '') || (p_fraud ->> 'acquirerRef') INTO ref FROM {{transactions}} t
     WHERE t.merchant_id = merchant AND t.id = p_transaction_id FOR KEY SHARE;
   claimed := {{claim_key}}(p_caller, merchant, identity_id);
-  -- Takes the merchant's lock: of two alerts with one reference the second sees the first.
+  -- Takes the merchant's lock. Of two alerts with one reference, the second then finds the first.
   ids := {{take_ids}}(merchant, 2);
   IF claimed.verdict = 'claimed' THEN PERFORM {{resolve_reported}}(merchant, 'event ' || ref); END IF;
   SELECT f.* INTO fraud FROM {{frauds}} f

@@ -1,6 +1,6 @@
 -- distribute: coordinator
--- Inserts a merchant under a tag and returns its row, or no row if the tag is taken. The unique key decides: after a look
--- beforehand, another database transaction could still take the tag.
+-- Inserts a merchant with a tag and returns its row, or no row if the tag is taken. The unique key decides. After a SELECT,
+-- another database transaction could still take the tag.
 CREATE OR REPLACE FUNCTION {{add_merchant}}(p_tag text, p_merchant jsonb)
 RETURNS SETOF {{merchants}}
 LANGUAGE plpgsql

@@ -1,6 +1,6 @@
 -- distribute: coordinator
--- Adds a row to the audit log for something that an operator has read and that must not be read unseen.
--- p_payload: who has read, by which key, and what. (console reference: Audit of operators)
+-- Adds an audit log row for data that an operator has read, if such a read must be logged. p_payload: the operator, the operator
+-- key and the data read. (console reference: Audit of operators)
 --
 -- Takes no lock.
 CREATE OR REPLACE FUNCTION {{add_operator_read}}(p_action text, p_payload jsonb)

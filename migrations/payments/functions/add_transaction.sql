@@ -1,8 +1,8 @@
 -- distribute: coordinator
--- Inserts a transaction with given values and its card, authorized in full. p_transaction and p_card: fields named as the
--- columns.
+-- Inserts a transaction with given values and its card, authorized in full. p_transaction and p_card: their fields have the names
+-- of the columns.
 --
--- An id that does not end in the merchant's tag is listed as an alias. Later ids of the merchant continue from the greatest one,
+-- An id that does not end in the merchant's tag is added as an alias. Later ids of the merchant continue from the greatest id,
 -- even if it is ahead of the clock. The command `seed` refuses an id that is more than a minute ahead.
 CREATE OR REPLACE FUNCTION {{add_transaction}}(p_merchant_id text, p_transaction jsonb, p_card jsonb)
 RETURNS void

@@ -1,12 +1,12 @@
 -- distribute: p_merchant_id
 -- Books a change of a balance that neither a card nor a bank causes, for an operator. p_amount: minor units of the merchant's
 -- currency, below 0 to take money. p_text: the description of the line. p_exception_id: the exception that the adjustment
--- answers, such as a lost dispute of an unknown transaction; NULL for none. Returns no row when there is no such merchant.
+-- resolves, such as a lost dispute of an unknown transaction; NULL for none. Returns no row if the merchant does not exist.
 --
--- Verdict: done; no-exception when the merchant has no open exception of that id; events-wait for the exception by which
--- hold_events holds back the whole balance: it claims no money, and hold_events opens it again. An exception is resolved by its
--- adjustment, in the same transaction, and is the cause of the journal: it is booked once. Any other call books again, because an
--- operator has no Idempotency-Key.
+-- Verdict: done; no-exception if the merchant has no open exception with that id; events-wait for the exception by which
+-- hold_events holds back the whole balance: it claims no money, and hold_events would open it again. The adjustment resolves its
+-- exception in the same database transaction, and the exception is the cause of the journal. So each exception is booked once. A
+-- repeated call without an exception books again, because an operator has no Idempotency-Key.
 --
 -- Lock order: the balance, the exception, as in move_currency.
 CREATE OR REPLACE FUNCTION {{adjust}}(p_merchant_id text, p_amount bigint, p_text text, p_exception_id text DEFAULT NULL)

@@ -1,12 +1,12 @@
 -- distribute: p_merchant_id
--- Lets time pass for a test merchant: whatever falls due for a merchant is judged by its clock. p_advance: in seconds; NULL to
--- check access only. moment: the new time of the clock, also in a repeated answer.
+-- Advances the test clock of a test merchant, which decides when objects of the merchant fall due. p_advance: in seconds; NULL to
+-- check access only. moment: the new time of the clock, also for an idempotent request.
 --
--- Verdict: that of judge_test_access or claim_key; limit-exceeded; done. A live merchant has no clock of its own, whoever asks.
--- The limit is 100 years: beyond it, the clock would leave the range of ids and dates. (reference: Test clock)
+-- Verdict: that of judge_test_access or claim_key; limit-exceeded; done. A live merchant has no test clock, for no caller. The
+-- limit is 100 years: beyond it, the clock would leave the range of ids and dates. (reference: Test clock)
 --
--- Lock order: the key, the balance. The key comes first: a repeat waits for it without the lock of the balance, for which
--- everything else of the merchant waits.
+-- Lock order: the key, the balance. The key comes first: an idempotent request waits for the key without blocking the balance,
+-- for which all other requests of the merchant wait.
 CREATE OR REPLACE FUNCTION {{advance_clock}}(p_caller {{caller}}, p_merchant_id text, p_advance bigint)
 RETURNS TABLE (verdict text, identity_id text, moment timestamptz)
 LANGUAGE plpgsql SECURITY DEFINER

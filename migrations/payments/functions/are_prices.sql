@@ -1,5 +1,5 @@
 -- distribute: everywhere
--- Whether no price is negative, and the share of a capture is at most the capture. p_pricing: the column of merchants.
+-- Returns whether no price is negative and the fee share of a capture is at most 100 %. p_pricing: the column of merchants.
 CREATE OR REPLACE FUNCTION {{are_prices}}(p_pricing jsonb)
 RETURNS boolean
 LANGUAGE sql IMMUTABLE

@@ -1,6 +1,6 @@
 -- distribute: everywhere
--- A movement of the merchant's balance alone, in its own currency. p_gross: minor units. p_cause_id: the object that causes the
--- movement. p_description: the text of the line, NULL for the usual text.
+-- Returns a movement that changes only the merchant's balance, in its currency. p_gross: minor units. p_cause_id: the object that
+-- causes the movement. p_description: the text of the line, NULL for the default text.
 CREATE OR REPLACE FUNCTION {{balance_movement}}(
   p_merchant_id text, p_kind text, p_gross bigint, p_cause_id text, p_description text
 )

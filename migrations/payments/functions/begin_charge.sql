@@ -1,14 +1,13 @@
 -- distribute: p_merchant_id
--- Judges a charge of a card that was charged before, and writes the attempt under which the acquirer is asked. No lock is held
--- while the acquirer is asked. p_charge: NULL to check access only; its field rateAgeDaysMax says how old an exchange rate may
--- be. p_acquirers: the acquirers that this process knows.
+-- Judges a charge of a card from an earlier payment, and writes the attempt for the authorization. No lock is held during the
+-- call of the acquirer. p_charge: NULL to check access only; its field rateAgeDaysMax is the maximum age of an exchange rate.
+-- p_acquirers: the acquirers that this process can call.
 --
 -- Verdict: that of judge_access or claim_key; unknown-source, no-rate or stale-rate; refused with an error code; done with an
--- attempt. A charge that is refused here reaches no acquirer, and leaves only the row of its key. A live charge at a rate that
--- is too old is refused: it would reserve money on the customer's card that could never be captured.
--- (reference: Charging again)
+-- attempt. A charge that is refused here reaches no acquirer, and leaves only the row of its key. A live charge with a rate that
+-- is too old is refused: it would hold money on the customer's card that could never be captured. (reference: Charging again)
 --
--- Lock order: the key alone. A repeat waits there.
+-- Lock order: only the key. An idempotent request waits for it.
 CREATE OR REPLACE FUNCTION {{begin_charge}}(p_caller {{caller}}, p_merchant_id text, p_charge jsonb, p_acquirers text[])
 RETURNS TABLE (
   verdict text, identity_id text, transaction_id text, error_code int, attempt_id text, descriptor text, acquirer text,

@@ -1,14 +1,14 @@
 -- distribute: p_merchant_id
--- Claims what a payment may use once: its session, its Idempotency-Key and its tokens, the field tokens of p_payment ({jti,
--- expires}). Then writes the card, the field instrument, and the attempt under which the acquirer is asked. The other fields
--- are those of the transaction.
+-- Claims the objects that a payment uses once: its session, its Idempotency-Key and its tokens, the field tokens of p_payment
+-- ({jti, expires}). Then writes the card, the field instrument, and the attempt for the authorization. The other fields are those
+-- of the transaction.
 --
--- Verdict: done with an attempt; finished: the session or the key has an outcome; running: another request holds it; spent: a
--- token was used before; gone: the session is unknown or expired; key-mismatch while the order of the key is paid or running.
--- The merchant's row, not the caller, says whether the payment is a test. (reference: Paying once)
+-- Verdict: done with an attempt; finished: the session or the key has an outcome; running: another request holds the session or
+-- the key; spent: a token was used before; gone: the session is unknown or expired; key-mismatch: another order of the key is
+-- paid or running. The merchant's row, not the caller, decides whether the payment is a test. (reference: Paying once)
 --
--- Lock order: the session, the key, the tokens by their jti. Every call takes them in this order, so that two calls never wait
--- for each other. The session comes first: it says whether another request pays, whatever key and tokens that request has.
+-- Lock order: the session, the key, the tokens by their jti. Every call locks them in this order, so two calls cannot deadlock.
+-- The session comes first: it shows whether another request pays, even with another key and other tokens.
 CREATE OR REPLACE FUNCTION {{begin_payment}}(
   p_caller {{caller}}, p_merchant_id text, p_session_id text, p_payment jsonb, p_pan_sealed bytea, p_pan_mac bytea
 )
@@ -27,7 +27,7 @@ BEGIN
   IF p_session_id IS NOT NULL THEN
     SELECT s.* INTO session FROM {{payment_sessions}} s
       WHERE s.merchant_id = p_merchant_id AND s.id = p_session_id FOR UPDATE;
-    -- The session may have expired while this waited for its row.
+    -- The session may have expired while this function waited for its row.
     verdict := CASE
       WHEN (session.expires > clock_timestamp()) IS NOT TRUE THEN 'gone'
       WHEN session.transaction_id IS NOT NULL THEN 'finished'
@@ -38,14 +38,14 @@ BEGIN
     status_code := session.status_code;
     IF verdict <> 'done' THEN RETURN NEXT; RETURN; END IF;
   END IF;
-  -- A spent token takes back the claim of the key with all that the key remembered before.
+  -- If a token is spent, the exception rolls back the claim of the key, so the key keeps its earlier data.
   BEGIN
     claimed := {{claim_key}}(p_caller, p_merchant_id, p_merchant_id);
     IF claimed.verdict = 'key-mismatch' THEN
       IF {{take_over_key}}(p_caller, p_merchant_id, p_merchant_id) THEN
         claimed.verdict := 'claimed';
       ELSE
-        -- Another request may have taken the key over meanwhile, with this order or with a third one.
+        -- Another request may have claimed the key meanwhile, with this order or with a third order.
         claimed := {{claim_key}}(p_caller, p_merchant_id, p_merchant_id);
       END IF;
     END IF;
@@ -68,11 +68,11 @@ BEGIN
     RAISE EXCEPTION '% is not a currency', p_payment ->> 'currency' USING ERRCODE = 'invalid_parameter_value';
   END IF;
   SELECT m.* INTO STRICT merchant FROM {{merchants}} m WHERE m.id = p_merchant_id;
-  -- An operator has just changed the acquirer. Nobody was asked yet, so the customer may pay again.
+  -- An operator has just changed the acquirer. No acquirer was called yet, so the customer may pay again.
   IF p_payment ->> 'acquirer' IS DISTINCT FROM (CASE WHEN NOT merchant.test THEN merchant.acquirer END) THEN
     RAISE EXCEPTION 'the merchant has another acquirer' USING ERRCODE = 'serialization_failure';
   END IF;
-  -- Nobody moves the money of a live merchant without an acquirer, whoever calls.
+  -- Reject a live payment without an acquirer, for every caller.
   IF NOT merchant.test AND coalesce(merchant.acquirer, '') = '' THEN
     RAISE EXCEPTION 'the merchant has no acquirer' USING ERRCODE = 'check_violation';
   END IF;

@@ -1,10 +1,10 @@
 -- distribute: everywhere
--- Books an operation again that the acquirer accepted after it had been taken back. p_held: the transaction, which the caller
--- has locked. p_entry: the trail entry of the operation. False when the amount is no longer there; true also when nothing was
--- taken back. (reference: Accepted after the bound)
+-- Books an operation again that the acquirer accepted after payments had reversed it. p_held: the transaction, which the caller
+-- has locked. p_entry: the trail entry of the operation. Returns false if the transaction no longer has the amount; true also if
+-- nothing was reversed. (reference: Accepted after the bound)
 --
 -- Lock order: the transaction, which the caller has locked, the balance. Every function that changes the money of a transaction
--- locks the transaction before the balance, so that two of them never wait for each other.
+-- locks the transaction before the balance, so two functions cannot deadlock.
 CREATE OR REPLACE FUNCTION {{book_again}}(p_held {{transactions}}, p_entry {{trail_entries}})
 RETURNS boolean
 LANGUAGE plpgsql

@@ -1,8 +1,8 @@
 -- distribute: p_merchant_id
--- Books what an acquirer says that it has paid for captures, less refunds: once for each of its references, p_ref. Judges under
--- the lock of the merchant's balance whether the amount can be right.
+-- Books the amount that an acquirer reports as paid for captures, less refunds, once for each reference p_ref. Checks under the
+-- lock of the merchant's balance whether the amount is possible.
 --
--- An exception that the event of this reference has left is resolved with it. Lock order: the balance, the exception.
+-- If an event with this reference has left an exception, this call resolves it. Lock order: the balance, the exception.
 --
 -- Returns done, repeated, unknown-merchant, test-merchant, other-acquirer, unknown-currency, nothing, too-much or too-much-back.
 CREATE OR REPLACE FUNCTION {{book_settlement}}(p_merchant_id text, p_acquirer text, p_currency text, p_amount bigint, p_ref text)

@@ -1,8 +1,8 @@
 -- distribute: everywhere
--- The worth of the first p_amount minor units of a transaction's captures, in its funding currency: each capture that they cover
--- in full, and a share of the next one. p_amounts and p_grosses: the captures in order.
+-- Returns the worth, in the funding currency, of the first p_amount minor units of a transaction's captures. The last of these
+-- captures counts with its share. p_amounts and p_grosses: the amount and worth of each capture, in order.
 --
--- A reversal of x after X is worth f(X + x) - f(X). So the parts of a reversal add up to the whole, however often each is
+-- A reversal of x after X is worth f(X + x) - f(X). So the parts of a reversal add up to the whole, however often each part is
 -- rounded. (reference: Worth of a reversal)
 CREATE OR REPLACE FUNCTION {{captured_value}}(p_amounts bigint[], p_grosses bigint[], p_amount bigint)
 RETURNS bigint

@@ -1,11 +1,11 @@
 -- distribute: coordinator
--- Changes what an operator decides: the fields claim, pricing, tdsMode, acquirer, iban and holder of p_change, as far as they are
--- given. Returns the merchant, or no row when there is no such merchant.
+-- Changes the fields of a merchant that an operator decides: claim, pricing, tdsMode, acquirer, iban and holder, if p_change has
+-- them. Returns the merchant, or no row if it does not exist.
 --
--- The row is locked before it is compared with what was recorded, so that nobody changes it in between.
+-- Locks the row before the comparison with its record, so that nobody changes the row in between.
 --
--- Lock order: the merchant, its balance. The balance comes last, because everything else of the merchant waits for its lock.
--- Another change holds it until its record, which may be on another server than the row, is committed.
+-- Lock order: the merchant, its balance. The balance comes last, because all other work on the merchant waits for its lock.
+-- Another change holds this lock until its record, which may be on another server than the row, is committed.
 CREATE OR REPLACE FUNCTION {{change_merchant}}(p_merchant_id text, p_change jsonb)
 RETURNS SETOF {{merchants}}
 LANGUAGE plpgsql {{include:definer.sql}}

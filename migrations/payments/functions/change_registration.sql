@@ -1,7 +1,7 @@
 -- distribute: coordinator
--- Closes the registration of apps, or opens what the settings of the service open. (console reference: Routes of payments)
+-- Closes the registration of apps, or opens it as far as the service's settings allow. (console reference: Routes of payments)
 --
--- Locks the only row of the table. So the call waits for the requests that have found the registration open.
+-- Locks the only row of the table, so the call waits for the requests that have found the registration open.
 CREATE OR REPLACE FUNCTION {{change_registration}}(p_is_closed boolean)
 RETURNS void
 LANGUAGE sql SECURITY DEFINER

@@ -1,6 +1,6 @@
 -- distribute: everywhere
--- The source of a charge: a successful transaction of the merchant, by its own id or by the id of a kept card. Returns the id of
--- the transaction and its card, or no row.
+-- Finds the transaction whose card a charge uses: a successful transaction of the merchant, by its own id or the id of a saved
+-- card. Returns the id of the transaction and its card, or no row.
 CREATE OR REPLACE FUNCTION {{charge_source}}(p_merchant_id text, p_transaction_id text, p_card_id text)
 RETURNS TABLE (transaction_id text, instrument {{instruments}})
 LANGUAGE plpgsql STABLE ROWS 1

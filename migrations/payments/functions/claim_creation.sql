@@ -1,9 +1,9 @@
 -- distribute: coordinator
--- Claims the Idempotency-Key of a request that makes a merchant. There is no merchant yet, so the key belongs to the caller
--- alone. The primary key makes a second request wait for the first.
+-- Claims the Idempotency-Key of a request that creates a merchant. The merchant does not exist yet, so the key belongs to the
+-- caller. The primary key makes a second request wait for the first.
 --
--- Verdict: claimed, also without a key; replayed with the merchant as it was made; key-mismatch when the key was used with
--- another body; forbidden when the caller is no longer a member of the merchant.
+-- Verdict: claimed, also without a key; replayed, with the merchant as created; key-mismatch if the key was used with another
+-- body; forbidden if the caller is no longer a member of the merchant.
 CREATE OR REPLACE FUNCTION {{claim_creation}}(
   p_caller {{caller}}, p_identity_id text, OUT verdict text, OUT merchant {{merchants}}
 )
@@ -17,7 +17,7 @@ BEGIN
   IF p_caller.key IS NULL THEN RETURN; END IF;
   INSERT INTO {{merchant_creations}} (identity_id, key, fingerprint, created)
     VALUES (p_identity_id, p_caller.key, p_caller.fingerprint, now())
-    -- A key that the caller has used has a row. Its first request is judged below.
+    -- A row exists if the caller has used this key before. The code below compares the requests.
     ON CONFLICT DO NOTHING;
   IF FOUND THEN RETURN; END IF;
   SELECT c.* INTO held FROM {{merchant_creations}} c

@@ -1,8 +1,8 @@
 -- distribute: everywhere
 -- Claims the Idempotency-Key of a request below a merchant. The primary key makes a second request wait for the first.
 --
--- Verdict: claimed, also without a key; replayed, with the row of the key in held; key-running while an acquirer is asked;
--- key-mismatch when the key was used with another body. (reference: Idempotency-Key)
+-- Verdict: claimed, also without a key; replayed, with the row of the key in held; key-running while the first request waits for
+-- an acquirer; key-mismatch if the key was used with another body. (reference: Idempotency-Key)
 CREATE OR REPLACE FUNCTION {{claim_key}}(
   p_caller {{caller}}, p_merchant_id text, p_identity_id text, OUT verdict text, OUT held {{idempotency}}
 )
@@ -16,7 +16,7 @@ BEGIN
   INSERT INTO {{idempotency}} (merchant_id, identity_id, method, path, key, fingerprint, created)
     VALUES (p_merchant_id, p_identity_id, p_caller.method, p_caller.path, p_caller.key, p_caller.fingerprint,
       date_trunc('milliseconds', clock_timestamp()))
-    -- A key that the caller has used for this method and path has a row. Its first request is judged below.
+    -- A row exists if the caller has used this key for this method and path. The code below compares the requests.
     ON CONFLICT DO NOTHING;
   IF FOUND THEN RETURN; END IF;
   SELECT i.* INTO held FROM {{idempotency}} i

@@ -1,13 +1,13 @@
 -- distribute: coordinator
--- Claims the Idempotency-Key of a change of an operator. The primary key makes a second request wait until the transaction of the
--- first has ended. p_fingerprint: the digest of method, path and body. (console reference: Changes)
+-- Claims the Idempotency-Key of a change by an operator. The primary key makes a second request wait until the database
+-- transaction of the first has ended. p_fingerprint: the digest of method, path and body. (console reference: Changes)
 --
--- Verdict: claimed; replayed, with the status and the body of the first answer; key-mismatch when the key was used for another
--- request. A change that was refused has left no row.
+-- Verdict: claimed; replayed, with the status and the body of the first response; key-mismatch if the key was used for another
+-- request. A refused change leaves no row.
 --
--- Also deletes some rows that are older than a day. Rows that somebody holds stay.
+-- Also deletes some rows that are older than a day.
 --
--- Lock order: the old rows, the row of the key. Old rows that somebody holds are skipped, so a call waits for its key alone.
+-- Lock order: the old rows, the row of the key. The function skips old rows that are locked, so a call waits only for its key.
 CREATE OR REPLACE FUNCTION {{claim_operator_change}}(p_actor_id text, p_key text, p_fingerprint bytea)
 RETURNS TABLE (verdict text, status smallint, body text)
 LANGUAGE plpgsql {{include:definer.sql}}
@@ -21,7 +21,7 @@ BEGIN
       LIMIT 100 FOR UPDATE SKIP LOCKED
   );
   INSERT INTO {{operator_changes}} (actor_id, key, fingerprint, created) VALUES (p_actor_id, p_key, p_fingerprint, now())
-    -- A key that the operator has used has a row. Its first request is judged below.
+    -- A row exists if the operator has used this key before. The code below compares the requests.
     ON CONFLICT DO NOTHING;
   IF FOUND THEN
     verdict := 'claimed';

@@ -1,17 +1,17 @@
 -- distribute: p_merchant_id
--- Closes a dispute. Won: the money is the merchant's again. Lost: the money is taken at the captures' own rates, with the excess
--- of the dispute and the fee.
--- p_caller: NULL for the acquirer or an operator. p_outcome: won or lost; NULL to check access only.
+-- Closes a dispute. Won: the money belongs to the merchant again. Lost: the money is taken at the rates of the captures, with the
+-- excess of the dispute and the fee. p_caller: NULL for the acquirer or an operator. p_outcome: won or lost; NULL to check only
+-- access.
 --
--- Verdict: that of judge_test_access or claim_key; conflict when the dispute was closed with the other outcome; trail-full;
--- done, also for the same outcome again, which changes nothing. Disputes that callers close in test mode leave room in the
--- trail; what an acquirer reports is always booked. (reference: Disputes)
+-- Verdict: that of judge_test_access or claim_key; conflict if the dispute was closed with the other outcome; trail-full; done,
+-- also if the dispute already has this outcome: then nothing changes. For callers, who act in test mode, the limit of the trail
+-- is lower than for the acquirer and operators. (reference: Disputes)
 --
--- The exception that an earlier report of this outcome has left, and that holds back nothing, is resolved with it.
+-- Also resolves the exception that an earlier report of this outcome left, if the exception holds back nothing.
 --
 -- Lock order: the transaction, the dispute, the key, the balance, the exception. Every function that changes the money of a
--- transaction locks the transaction first, so that two of them never wait for each other. The lock of the key comes after the
--- locks of the rows, so that a repeat waits for the first request and gets the dispute as that request left it.
+-- transaction locks the transaction first, which prevents deadlocks. The key comes after the rows, so that an idempotent request
+-- waits for the first request and returns the dispute as the first request left it.
 CREATE OR REPLACE FUNCTION {{close_dispute}}(p_caller {{caller}}, p_merchant_id text, p_dispute_id text, p_outcome text)
 RETURNS TABLE (verdict text, identity_id text, dispute {{disputes}})
 LANGUAGE plpgsql {{include:definer.sql}}

@@ -1,16 +1,17 @@
 -- distribute: p_merchant_id
 -- Stores the acquirer's answer to an operation. p_id: the id of the trail entry. p_outcome: accepted, rejected, or unanswered for
--- too long. p_reason: the acquirer's text. What the acquirer rejects has not happened, so it is taken back at once, under the
--- lock under which it was booked.
+-- too long. p_reason: the acquirer's text. A rejected operation has not happened, so the function takes it back immediately,
+-- under the lock of the transaction.
 --
--- Verdict: done; repeated when the outcome was known; conflict when the outcome contradicts a known outcome or can no longer be
--- booked, and nothing has changed. owed: what is still to be taken back of rejected captures of the transaction, in its currency.
+-- Verdict: done; repeated if the outcome was known; conflict if the outcome contradicts a known outcome or can no longer be
+-- booked: then nothing changes. owed: the amount of rejected captures that is still to be taken back, in the transaction's
+-- currency.
 --
--- An operation that was never handed over has no row, and the function raises: otherwise a forged job for an entry that books an
--- operation again could make the acquirer refund twice. (reference: States of an operation)
+-- Raises an error if the operation was never handed over, because it then has no row. Otherwise a forged job for an entry that
+-- books an operation again could make the acquirer refund twice. (reference: States of an operation)
 --
 -- Lock order: the transaction, its operation, the balance. Every function that changes the money of a transaction locks the
--- transaction first, so that two of them never wait for each other. Under its lock nobody else changes the operation.
+-- transaction first, which prevents deadlocks. Under this lock nobody else changes the operation.
 CREATE OR REPLACE FUNCTION {{close_operation}}(p_merchant_id text, p_id text, p_outcome text, p_reason text)
 RETURNS TABLE (verdict text, status text, owed bigint)
 LANGUAGE plpgsql {{include:definer.sql}}
@@ -29,7 +30,7 @@ BEGIN
   SELECT e.* INTO STRICT entry FROM {{trail_entries}} e WHERE e.merchant_id = p_merchant_id AND e.id = p_id;
   SELECT t.* INTO STRICT held FROM {{transactions}} t
     WHERE t.merchant_id = p_merchant_id AND t.id = entry.transaction_id FOR UPDATE;
-  -- STRICT raises without a row: an acquirer that got no operation cannot answer about one.
+  -- STRICT raises an error without a row: the acquirer never got this operation, so it cannot have answered.
   SELECT o.status INTO STRICT status FROM {{acquirer_operations}} o
     WHERE o.merchant_id = p_merchant_id AND o.id = p_id FOR UPDATE;
   verdict := CASE

@@ -1,11 +1,10 @@
 -- distribute: p_merchant_id
--- Ends a payout: settled, or failed, which gives the money back. p_outcome: settled or failed.
+-- Ends a payout. A failed payout returns the money to the balance. p_outcome: settled or failed.
 --
--- Verdict: done, also for the same outcome again, which changes nothing; conflict when the payout has the other outcome;
+-- Verdict: done, also if the payout already has this outcome: then nothing changes; conflict if the payout has the other outcome;
 -- not-found. (reference: States of a payout)
 --
--- Lock order: the payout, the balance. export_waiting_payouts takes them in this order too, so that the two
--- never wait for each other.
+-- Lock order: the payout, the balance. export_waiting_payouts uses the same order, which prevents deadlocks.
 CREATE OR REPLACE FUNCTION {{close_payout}}(p_merchant_id text, p_payout_id text, p_outcome text)
 RETURNS TABLE (verdict text, payout {{payouts}})
 LANGUAGE plpgsql {{include:definer.sql}}
@@ -34,7 +33,7 @@ BEGIN
       payout.merchant_id, CASE p_outcome WHEN 'settled' THEN 'payoutSettled' ELSE 'payoutReversal' END,
       payout.amount, payout.id, NULL
     );
-    -- The merchant may have moved to another currency since.
+    -- The merchant may have moved to another currency since the payout.
     movement.funding_currency := payout.currency;
     PERFORM {{post}}(ARRAY[movement]);
     UPDATE {{payouts}} p SET status = p_outcome

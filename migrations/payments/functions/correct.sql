@@ -1,11 +1,10 @@
 -- distribute: everywhere
--- Posts an entry of the kind, rate and fees of another entry, and returns the transaction after it. p_held: the transaction,
--- locked. p_amount: below 0 takes p_entry back, above 0 books it again. p_gross: with the same sign, in the funding currency.
--- p_fee_sign: -1 gives the fees back, 1 takes them again, 0 leaves them.
+-- Posts a correction of an entry, with the kind, rate and fees of that entry. Returns the transaction afterwards. p_held: the
+-- locked transaction. p_amount: negative to take p_entry back, positive to book it again. p_gross: the worth in the funding
+-- currency, with the same sign. p_fee_sign: -1 gives the fees back, 1 takes them again, 0 leaves them.
 --
--- Lock order: the transaction, which the caller has locked, the balance, the rows of the new entry. Every function that changes
--- the money of a transaction locks the transaction before the balance, so that two of them never wait for each other. Nobody
--- else knows the entry yet.
+-- Lock order: the transaction (locked by the caller), the balance, the rows of the new entry. Every function that changes the
+-- money of a transaction locks the transaction before the balance, which prevents deadlocks. Nobody else sees the new rows yet.
 CREATE OR REPLACE FUNCTION {{correct}}(
   p_held {{transactions}}, p_entry {{trail_entries}}, p_amount bigint, p_gross bigint, p_fee_sign int
 )
@@ -39,12 +38,12 @@ BEGIN
   moved.reference := CASE WHEN p_amount < 0 THEN 'rejected ' ELSE 'accepted ' END || p_entry.id;
   moved.description := CASE WHEN p_amount < 0 THEN 'Rejected ' ELSE 'Accepted ' END || p_entry.kind || ' ' || after.id;
   SELECT p.* INTO posted FROM {{post}}(ARRAY[moved]) p;
-  -- The acquirer has carried it out: there is nothing to hand over, and no answer to wait for.
+  -- The acquirer has already carried out an operation that is booked again, so nothing is handed over.
   DELETE FROM {{outbox}} o
     WHERE o.merchant_id = after.merchant_id AND o.id = posted.entry_id AND o.kind = 'acquirer';
   DELETE FROM {{acquirer_operations}} o
     WHERE o.merchant_id = after.merchant_id AND o.id = posted.entry_id;
-  -- An amount that is pending again can expire again.
+  -- If the correction makes an amount pending again, that amount can expire again.
   UPDATE {{merchant_balances}} b SET expired_id = left(after.id, 16)
     WHERE b.merchant_id = after.merchant_id AND b.expired_id >= after.id AND after.pending > p_held.pending;
   RETURN after;

@@ -1,7 +1,7 @@
 -- distribute: everywhere
--- The change in the funding currency of the transaction when an operation gets smaller by p_less units: the difference between
--- what the trail has booked for it and the worth of the rest. Signed as the gross of an entry. p_kind and p_entry_id: the kind of
--- the operation, and its entry. A void is worth nothing. (reference: Worth of a correction)
+-- Returns the change of worth if an operation becomes smaller by p_less units: the difference between the booked worth in the
+-- trail and the worth of the rest. In the transaction's funding currency, with the sign of an entry's gross. p_kind and
+-- p_entry_id: the kind and the entry of the operation. A void has no worth. (reference: Worth of a correction)
 CREATE OR REPLACE FUNCTION {{correction_gross}}(p_held {{transactions}}, p_kind text, p_entry_id text, p_less bigint)
 RETURNS bigint
 LANGUAGE plpgsql STABLE
@@ -17,7 +17,7 @@ BEGIN
     FROM {{trail_entries}} e
     WHERE e.merchant_id = p_held.merchant_id AND e.transaction_id = p_held.id
       AND e.kind IN ('capture', 'refund', 'disputeLost');
-  -- Nothing is left where all captures are rejected.
+  -- The rest is 0 if all captures are rejected.
   rest := coalesce((
     SELECT {{captured_value}}(n.amounts, n.grosses, p_held.captured - captured_less)
       - {{captured_value}}(n.amounts, n.grosses, p_held.refunded + p_held.lost - refunded_less)

@@ -1,6 +1,6 @@
 -- distribute: coordinator
--- How many live payouts wait for a batch. The function counts as the owner, who has marked other payouts as exported in the same
--- transaction. Citus lets no other role read the payouts before the end of that transaction.
+-- Counts the live payouts that wait for a batch. The function runs as the owner, who has marked other payouts as exported in the
+-- same database transaction. Until that transaction ends, Citus lets no other role read the payouts.
 CREATE OR REPLACE FUNCTION {{count_waiting_payouts}}()
 RETURNS integer
 LANGUAGE sql SECURITY DEFINER

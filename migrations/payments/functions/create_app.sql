@@ -1,7 +1,7 @@
 -- distribute: coordinator
--- Makes an app and its first key in one statement, and returns the id of the app. p_key_mac: the keyed digest
--- of the key. p_hint: what is shown of the key. p_name: NULL for no name. Commands of operators call it, and
--- register_app. (reference: Registration)
+-- Creates an app and its first key in one statement, and returns the id of the app. p_key_mac: the MAC of the key. p_hint: the
+-- part of the key that is shown. p_name: NULL for no name. Commands of operators and register_app call this function. (reference:
+-- Registration)
 CREATE OR REPLACE FUNCTION {{create_app}}(p_key_mac bytea, p_hint text, p_name text)
 RETURNS text
 LANGUAGE plpgsql

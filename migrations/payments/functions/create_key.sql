@@ -1,12 +1,11 @@
 -- distribute: coordinator
--- Adds a key to the calling app. p_key_mac: the key of the call. p_new_mac and p_hint: the new key; NULL to check access only.
+-- Adds a key to the calling app. p_key_mac: the key of the call. p_new_mac and p_hint: the new key; NULL to check only access.
 --
--- Verdict: unauthorized; forbidden for a caller that is no app; replayed with the key that the same request made before;
--- key-spent when that key was revoked since; done. The service derives the same key for the same request, so a repeated request
--- finds its key here. (reference: Keys of an app)
+-- Verdict: unauthorized; forbidden if the caller is not an app; replayed, with the key that the same request created before;
+-- key-spent if that key has been revoked since; done. The service derives the same key from the same request, so an idempotent
+-- request finds its key here. (reference: Keys of an app)
 --
--- Lock order: the app, the new key. Every call that makes or revokes a key locks the app first, so that two calls never wait for
--- each other.
+-- Lock order: the app, the new key. Every call that creates or revokes a key locks the app first, which prevents deadlocks.
 CREATE OR REPLACE FUNCTION {{create_key}}(p_key_mac bytea, p_new_mac bytea, p_hint text)
 RETURNS TABLE (verdict text, identity_id text, id text, created timestamptz)
 LANGUAGE plpgsql {{include:definer.sql}}

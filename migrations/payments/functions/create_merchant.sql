@@ -1,12 +1,12 @@
 -- distribute: coordinator
--- Makes a merchant with its key, tag, balance and first member, all or none. p_merchant: its columns as fields; NULL to check
--- access only.
+-- Creates a merchant with its tag, balance and first member, and claims the idempotency key: all or nothing. p_merchant: its
+-- columns as fields; NULL to check only access.
 --
--- Verdict: unauthorized; that of claim_creation; done with the row. The login of the service chooses the prices, so the function
--- refuses negative ones. (reference: Creating a merchant)
+-- Verdict: unauthorized; that of claim_creation; done with the row. The login of the service can pass any prices, so the function
+-- refuses negative prices. (reference: Creating a merchant)
 --
--- Lock order: the key, the tag of the merchant. A repeat waits at the key, before it draws a tag. The other rows are new, so
--- nobody waits for them.
+-- Lock order: the key, the tag of the merchant. An idempotent request waits at the key, before it draws a tag. The other rows are
+-- new, so nobody waits for them.
 CREATE OR REPLACE FUNCTION {{create_merchant}}(p_caller {{caller}}, p_merchant jsonb)
 RETURNS TABLE (verdict text, identity_id text, merchant {{merchants}})
 LANGUAGE plpgsql {{include:definer.sql}}
@@ -18,7 +18,7 @@ BEGIN
   SELECT c.identity_id INTO identity_id
     FROM ({{include:caller_identity.sql key_mac => p_caller.key_mac, user_email => p_caller.user_email}}) c;
   verdict := CASE WHEN FOUND THEN 'done' ELSE 'unauthorized' END;
-  -- A request whose body was refused has no values. Only its access is checked.
+  -- If the service has refused the body, p_merchant is NULL and only access is checked.
   IF verdict <> 'done' OR p_merchant IS NULL THEN RETURN NEXT; RETURN; END IF;
   IF ({{are_prices}}(p_merchant -> 'pricing')) IS NOT TRUE THEN
     RAISE EXCEPTION 'a price is negative, or a share of more than all' USING ERRCODE = 'invalid_parameter_value';
@@ -29,7 +29,7 @@ BEGIN
     merchant := claimed.merchant;
     RETURN NEXT; RETURN;
   END IF;
-  -- 32 bits: with a hundred million merchants one draw in forty collides; twenty in a row never do.
+  -- A tag has 32 bits. With a hundred million merchants one draw in forty collides, but never twenty in a row.
   FOR draw IN 1..20 LOOP
     SELECT added.* INTO merchant
       FROM {{add_merchant}}({{random_tag}}(), p_merchant) added;

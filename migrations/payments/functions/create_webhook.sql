@@ -1,11 +1,12 @@
 -- distribute: p_merchant_id
--- Adds a webhook to a merchant. p_url: as it was parsed; NULL to check access only. p_secret_sealed: the sealed secret.
+-- Adds a webhook to a merchant. p_url: the parsed URL; NULL to check only access. p_secret_sealed: the encrypted secret.
 -- p_allow_http: whether events of a test merchant may be sent without TLS.
 --
 -- Verdict: that of judge_access or claim_key; not-https; too-many; done with the row.
 --
--- Lock order: the key, the balance. The key comes first: a repeat waits for it without the lock of the balance, for which
--- everything else of the merchant waits. Webhooks are counted under the lock of the balance, so one call counts at a time.
+-- Lock order: the key, the balance. The key comes first, so that an idempotent request waits for it without the lock of the
+-- balance, which all other work on the merchant needs. Webhooks are counted under the lock of the balance, so only one call
+-- counts at a time.
 CREATE OR REPLACE FUNCTION {{create_webhook}}(
   p_caller {{caller}}, p_merchant_id text, p_url text, p_events text[], p_secret_sealed bytea, p_allow_http boolean
 )

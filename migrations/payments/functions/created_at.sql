@@ -1,5 +1,5 @@
 -- distribute: everywhere
--- The time in the number of an id (id_number), in whole milliseconds.
+-- Returns the time in the number of an id (see id_number), in whole milliseconds.
 CREATE OR REPLACE FUNCTION {{created_at}}(p_number bigint)
 RETURNS timestamptz
 LANGUAGE sql IMMUTABLE PARALLEL SAFE

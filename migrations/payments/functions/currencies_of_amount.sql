@@ -1,6 +1,6 @@
 -- distribute: coordinator
--- The currencies that have transactions of an amount. Each step reads one entry of the index, however many there are of a
--- currency. A recursive query would do the same, but Citus refuses one on a distributed table.
+-- Returns the currencies of all transactions with an amount. Each step reads one index entry, however many transactions a
+-- currency has. A recursive query would do the same, but Citus refuses recursive queries on a distributed table.
 CREATE OR REPLACE FUNCTION {{currencies_of_amount}}(p_amount bigint)
 RETURNS text[]
 LANGUAGE plpgsql STABLE

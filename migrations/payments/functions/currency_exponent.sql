@@ -1,6 +1,6 @@
 -- distribute: everywhere
--- Decimals of the minor unit of a listed currency (ISO 4217); NULL for any other text. A test compares the list with that of the
--- service. (reference: Currencies)
+-- Returns the decimals of the minor unit of a listed currency (ISO 4217), or NULL for any other text. A test compares the list
+-- with that of the service. (reference: Currencies)
 CREATE OR REPLACE FUNCTION {{currency_exponent}}(p_currency text)
 RETURNS int
 LANGUAGE sql IMMUTABLE PARALLEL SAFE

@@ -1,6 +1,6 @@
 -- distribute: everywhere
--- The move of a merchant to its currency of now: the currency of before, and the id of the journal from which on its lines are
--- in the new one. No row where the merchant has always had its currency. (reference: Moving to the euro)
+-- Returns the former currency of a merchant that moved to the euro, and the id of the journal from which on its lines are in
+-- euro. No row if the merchant never moved. (reference: Moving to the euro)
 CREATE OR REPLACE FUNCTION {{currency_opened}}(p_merchant_id text)
 RETURNS TABLE (former_currency text, journal_id text)
 LANGUAGE plpgsql STABLE ROWS 1

@@ -1,14 +1,14 @@
 -- distribute: everywhere
--- Decides a capture, refund or void, and writes nothing. p_operation: what is asked, with the verdict on its
--- caller. p_transaction: its row, locked by the caller; NULL unless that verdict is done. p_fee_flat: the
--- flat fee of the kind in the funding currency of the transaction; NULL when a rate is missing. p_today, p_rate_age_days_max and
--- p_margin_bps: which rate of exchange is good, and how it is lessened.
+-- Decides a capture, refund or void, and writes nothing. p_operation: the request, with the verdict on its caller. p_transaction:
+-- its row, locked by the caller; NULL unless that verdict is done. p_fee_flat: the flat fee of the kind in the funding currency
+-- of the transaction; NULL if a rate is missing. p_today and p_rate_age_days_max: which exchange rates are recent enough.
+-- p_margin_bps: the margin on a rate.
 --
--- Returns the verdict of run_operations. movement: the trail entry that a done operation books, with the amounts after it; for a
--- replayed one, the amounts as they were after its first request.
+-- Returns the verdict of run_operations. movement: the trail entry that a done operation books, with the amounts after it. For a
+-- replayed operation, movement has the amounts after its first request.
 --
--- Both functions of operations call it, so that they decide alike. It takes one row at a time: PL/pgSQL copies an array into each
--- call. (reference: Operations)
+-- Both functions of operations call this function, so that they decide alike. It takes one row at a time, because PL/pgSQL would
+-- copy an array into each call. (reference: Operations)
 CREATE OR REPLACE FUNCTION {{decide_operation}}(
   p_operation {{operation_item}}, p_transaction {{transactions}}, p_fee_flat bigint, p_today date, p_rate_age_days_max int, p_margin_bps int
 )
@@ -18,17 +18,17 @@ AS $$
 DECLARE
   result {{operation_result}};
   movement {{movement}};
-  -- The request that used the key of the operation first.
+  -- The first request with the idempotency key of the operation.
   first_use {{idempotency}};
-  -- The worth of one minor unit of the transaction's currency in its funding currency, and the rate.
+  -- The worth of one minor unit of the transaction's currency in its funding currency, as a fraction, and the rate.
   numerator numeric; denominator numeric; rate text; rate_date date;
-  -- The amount that earlier captures took at this rate, and the worth of all earlier captures in the funding currency.
+  -- The amount of earlier captures at this rate, and the worth of all earlier captures in the funding currency.
   earlier_amount numeric := 0; earlier_gross numeric := 0;
   gross bigint := 0; fee_flat bigint := 0; fee_rate bigint := 0;
 BEGIN
   result := ROW(p_operation.verdict, p_operation.identity_id, NULL, NULL, p_transaction);
   IF p_operation.verdict <> 'done' THEN RETURN result; END IF;
-  -- The row of a key keeps the amounts as they were, so a repeat gets the same answer whatever has happened since.
+  -- The row of a key stores the amounts, so an idempotent request gets the same answer whatever has happened since.
   IF p_operation.key IS NOT NULL THEN
     SELECT k.* INTO first_use FROM {{idempotency}} k
       WHERE k.merchant_id = p_operation.merchant_id AND k.identity_id = p_operation.identity_id AND k.method = 'POST'
@@ -42,8 +42,8 @@ BEGIN
       RETURN result;
     END IF;
   END IF;
-  -- The worth in the funding currency, and the fees. A capture is rounded together with the earlier ones, so that many small
-  -- captures are worth, and cost, what one large capture does.
+  -- Compute the worth in the funding currency, and the fees. A capture is rounded together with the earlier captures, so that
+  -- many small captures have the same worth and the same fee share as one large capture.
   IF p_operation.kind = 'capture' THEN
     gross := p_operation.amount;
     IF p_transaction.currency <> p_transaction.funding_currency THEN
@@ -51,8 +51,8 @@ BEGIN
         FROM {{exchange_ratio}}(p_transaction.currency, p_transaction.funding_currency, p_today, p_margin_bps) r;
     END IF;
     IF p_transaction.captured > 0 THEN
-      -- A capture that the acquirer has rejected does not count, not even while a part of it is still owed: its fee was given
-      -- back. (reference: When a capture is converted)
+      -- Skip captures that the acquirer has rejected, even if a part is still owed, because their fees were given back.
+      -- (reference: When a capture is converted)
       SELECT coalesce(sum(c.amount) FILTER (
           WHERE c.at_rate IS NOT DISTINCT FROM rate AND c.of_date IS NOT DISTINCT FROM rate_date
         ), 0), coalesce(sum(c.gross), 0) INTO earlier_amount, earlier_gross
@@ -71,7 +71,7 @@ BEGIN
     fee_rate := {{round_half_even}}((earlier_gross + gross) * (p_operation.pricing ->> 'rate')::numeric, 10000)
       - {{round_half_even}}(earlier_gross * (p_operation.pricing ->> 'rate')::numeric, 10000);
   ELSIF p_operation.kind = 'refund' THEN
-    -- A refund takes back what the captures were worth, from where earlier refunds and lost disputes have ended.
+    -- A refund takes back the worth of the captures, starting where earlier refunds and lost disputes ended.
     SELECT {{captured_value}}(c.amounts, c.grosses, p_transaction.refunded + p_transaction.lost + p_operation.amount)
         - {{captured_value}}(c.amounts, c.grosses, p_transaction.refunded + p_transaction.lost) INTO gross
       FROM (
@@ -79,7 +79,7 @@ BEGIN
       ) AS c (amounts, grosses);
   END IF;
   IF p_operation.kind <> 'void' THEN fee_flat := p_fee_flat; END IF;
-  -- The first reason counts. A NULL amount is out of bounds too. A test merchant's rate may be old.
+  -- The first reason counts. A NULL amount also exceeds the limit. A test merchant may use an old rate.
   result.possible := CASE p_operation.kind
     WHEN 'refund' THEN p_transaction.captured - p_transaction.refunded - p_transaction.disputed
     ELSE p_transaction.pending END;

@@ -1,8 +1,8 @@
 -- distribute: p_merchant_id
--- Deletes at most p_limit events of a merchant that are older than 30 days and so no longer listed. Returns how many. The id of
--- an event begins with its time. Rows that are locked stay for the next call.
+-- Deletes at most p_limit events of a merchant that are older than 30 days and so no longer listed. Returns the number of deleted
+-- events. The id of an event begins with its time. Locked rows stay for the next call.
 --
--- The service has no right to delete events itself: whoever held its login could hide from a merchant what was done to it.
+-- The service itself has no right to delete events. Otherwise an attacker with its login could hide actions from a merchant.
 CREATE OR REPLACE FUNCTION {{delete_events_of}}(p_merchant_id text, p_limit int)
 RETURNS int
 LANGUAGE plpgsql {{include:definer.sql}}

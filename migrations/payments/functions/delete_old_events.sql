@@ -1,5 +1,5 @@
 -- distribute: coordinator
--- Deletes old events of several merchants, at most p_limit, as delete_events_of does for one of them. Returns how many.
+-- Deletes at most p_limit old events of several merchants, as delete_events_of does for one. Returns their number.
 CREATE OR REPLACE FUNCTION {{delete_old_events}}(p_merchant_ids text[], p_limit int)
 RETURNS int
 LANGUAGE plpgsql {{include:definer.sql}}

@@ -1,7 +1,7 @@
 -- distribute: coordinator
--- Deletes invitations that expired more than 30 days ago, and returns how many, for the clean-up on a cluster. There a row that
--- refers to a merchant is deleted under a lock of all merchants, which Citus gives only to who may change them. The service may
--- not. (reference: Background work)
+-- Deletes invitations that expired more than 30 days ago, for the clean-up on a cluster. Returns their number. On a cluster,
+-- deleting a row that refers to a merchant locks all merchants. Citus grants this lock only to roles that may change merchants,
+-- and the service may not. (reference: Background work)
 CREATE OR REPLACE FUNCTION {{delete_old_invitations}}()
 RETURNS int
 LANGUAGE plpgsql {{include:definer.sql}}

@@ -3,7 +3,7 @@
 --
 -- Verdict: that of judge_access; not-found; done.
 --
--- Lock order: the webhook alone. The entry of the audit log is a new row.
+-- Lock order: only the webhook. The entry of the audit log is a new row.
 CREATE OR REPLACE FUNCTION {{delete_webhook}}(p_caller {{caller}}, p_merchant_id text, p_webhook_id text)
 RETURNS TABLE (verdict text, identity_id text)
 LANGUAGE plpgsql {{include:definer.sql}}

@@ -1,7 +1,7 @@
 -- distribute: p_merchant_id
--- Disables a webhook that never answers. An event tells the merchant that nothing is sent to its URL any more.
+-- Disables a webhook that never answers, and adds an event that reports this to the merchant.
 --
--- Lock order: the webhook, the balance. The balance comes last, because everything else of the merchant waits for its lock.
+-- Lock order: the webhook, the balance. The balance comes last, because all other work on the merchant waits for its lock.
 CREATE OR REPLACE FUNCTION {{disable_webhook}}(p_merchant_id text, p_webhook_id text)
 RETURNS void
 LANGUAGE plpgsql {{include:definer.sql}}

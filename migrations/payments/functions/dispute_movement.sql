@@ -1,13 +1,12 @@
 -- distribute: everywhere
--- The movement that closes a dispute. p_held: the transaction before. p_after: the transaction afterwards. p_outcome: won or
--- lost.
+-- Returns the movement that closes a dispute. p_held and p_after: the transaction before and after. p_outcome: won or lost.
 --
--- The fee of a lost dispute is the fee of the merchant as it was recorded. The day of the movement is the day in UTC, whatever
--- the time zone of the session.
+-- The fee of a lost dispute is the fee in the merchant's record. The day of the movement is the UTC day, in any time zone of the
+-- session.
 --
--- Lock: the balance, as in post, for a lost dispute. A change of the merchant holds this lock until its record is committed. On a
--- cluster the row of the merchant is on another server than its record, and what commits them may be lost in between: a caller
--- that did not wait would take the new row for one that was changed by hand.
+-- Lock: the balance, as in post, if the dispute is lost. A change of the merchant holds this lock until its record is committed.
+-- On a cluster, the merchant's row and its record are on different servers, and a failure may delay one of the two commits.
+-- Without the lock, the call could take the new row for one that was changed by hand.
 CREATE OR REPLACE FUNCTION {{dispute_movement}}(
   p_held {{transactions}}, p_after {{transactions}}, p_dispute {{disputes}}, p_outcome text
 )

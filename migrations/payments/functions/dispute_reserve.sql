@@ -1,8 +1,8 @@
 -- distribute: everywhere
--- The amount that the open disputes of a merchant would take from its balance if all were lost, with those of unknown
+-- Returns the amount that a merchant's balance would lose if all open disputes were lost, including disputes of unknown
 -- transactions, which wait as exceptions. An exception without a worth holds back the whole balance. The captures are read
--- together: a merchant may have many disputes. Those of before a move to the euro take of the balance as movement_in_euro has
--- them. (reference: Available amount)
+-- together, because a merchant may have many disputes. Disputes from before a move to the euro count as in movement_in_euro.
+-- (reference: Available amount)
 CREATE OR REPLACE FUNCTION {{dispute_reserve}}(p_merchant_id text)
 RETURNS bigint
 LANGUAGE plpgsql STABLE
@@ -12,7 +12,7 @@ DECLARE
   reversed bigint[];
   open bigint[];
   captured bigint[];
-  -- The currency of before the merchant moved, of transactions that have it.
+  -- The funding currency of each transaction from before the merchant moved; NULL for other transactions.
   former text[];
   own text;
   beyond bigint;

@@ -1,7 +1,6 @@
 -- distribute: p_merchant_id
--- Has a webhook take events again, for an operator who sends it one. Returns false where there is no such
--- webhook. It stays locked until the commit, so nobody deletes it meanwhile. (console reference: Routes of
--- payments)
+-- Enables a webhook again, for an operator who sends an event to it. Returns false if the webhook does not exist. The row stays
+-- locked until the commit, so nobody deletes the webhook meanwhile. (console reference: Routes of payments)
 --
 -- Lock order: the webhook.
 CREATE OR REPLACE FUNCTION {{enable_webhook}}(p_merchant_id text, p_webhook_id text)

@@ -1,10 +1,10 @@
 -- distribute: coordinator
--- Ends the pending memberships of a merchant that a revoked member has asked for, with their invitations, and adds an event and
--- an entry of the audit log for each. Otherwise the member could come back by an invitation of another address. p_identity_id:
--- who revokes. p_inviter_id: the revoked app or user. (reference: Invitations)
+-- Deletes the pending memberships of a merchant that a revoked member has requested, with their invitations, and adds an event
+-- and an audit entry for each. Otherwise the member could return by an invitation to another address. p_identity_id: the revoking
+-- caller. p_inviter_id: the revoked app or user. (reference: Invitations)
 --
--- Lock order: the pending memberships, their invitations, the balance, so a caller has no event yet. The caller has locked the
--- members, so that invite_user, which locks its caller too, adds none meanwhile.
+-- Lock order: the pending memberships, their invitations, the balance. So a caller adds no event before this call. The caller has
+-- locked the members, and invite_user locks its own caller too, so no membership is added meanwhile.
 CREATE OR REPLACE FUNCTION {{end_invitations_by}}(p_merchant_id text, p_identity_id text, p_inviter_id text)
 RETURNS void
 LANGUAGE plpgsql
@@ -12,7 +12,7 @@ AS $$
 DECLARE
   ended {{merchant_users}};
 BEGIN
-  -- A loop fetches few rows at a time. All are locked before the first event locks the balance.
+  -- Lock all rows first: a loop fetches only a few rows at a time, and the first event locks the balance.
   PERFORM FROM {{merchant_users}} u
     WHERE u.merchant_id = p_merchant_id AND u.pending AND u.invited_by = p_inviter_id
     ORDER BY u.user_id FOR UPDATE;

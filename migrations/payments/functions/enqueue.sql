@@ -1,5 +1,5 @@
 -- distribute: everywhere
--- Adds a job to the outbox. p_id: the id of the operation or event of the job, so that no job is added twice.
+-- Adds a job to the outbox. p_id: the id of the job's operation or event. Does nothing if a job with this id waits already.
 CREATE OR REPLACE FUNCTION {{enqueue}}(p_merchant_id text, p_id text, p_kind text, p_payload jsonb)
 RETURNS void
 LANGUAGE plpgsql
@@ -7,7 +7,6 @@ AS $$
 BEGIN
   INSERT INTO {{outbox}} (merchant_id, id, kind, payload, created)
   VALUES (p_merchant_id, p_id, p_kind, p_payload, date_trunc('milliseconds', clock_timestamp()))
-  -- The primary key of merchant and id refuses a second job of an operation or event.
   ON CONFLICT DO NOTHING;
 END
 $$;

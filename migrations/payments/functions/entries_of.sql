@@ -1,9 +1,8 @@
 -- distribute: everywhere
--- The entries of a movement, without entries of zero. p_journal_id: the journal of the entries. own: the merchant's currency, in
--- which the worths of the movement are. A movement of another funding_currency is of before the merchant moved: it is exchanged,
--- and the amount of a payout that failed is in that currency.
--- Each side of a movement has a fixed place (seq), whichever other sides there are. ledger/movement.model.ts of the service is
--- the model. (reference: Postings)
+-- Returns the entries of a movement, without entries of zero. p_journal_id: the journal of the entries. own: the merchant's
+-- currency, which is the currency of the movement's worths. A movement with another funding_currency is from before the merchant
+-- moved: it gets entries for the exchange, and the amount of a failed payout is in that currency. Each side of a movement has a
+-- fixed place (seq), whichever other sides exist. The model is ledger/movement.model.ts of the service. (reference: Postings)
 CREATE OR REPLACE FUNCTION {{entries_of}}(m {{movement}}, p_journal_id text, own text)
 RETURNS {{entries}}[]
 LANGUAGE sql IMMUTABLE
@@ -60,7 +59,7 @@ SELECT CASE m.kind
     ROW(m.merchant_id, p_journal_id, 1, 'scheme_receivable', m.currency, m.amount, m.test)::{{entries}},
     ROW(m.merchant_id, p_journal_id, 2, 'bank', m.currency, -m.amount, m.test)::{{entries}}
   ]
-  -- A refund or a lost dispute: a capture with the other sign, except for the fees. A dispute takes its excess too.
+  -- A refund or lost dispute is a capture with the opposite sign, except for the fees. A dispute also takes its excess.
   ELSE
     CASE WHEN m.amount <> 0 THEN
       ARRAY[ROW(m.merchant_id, p_journal_id, 1, 'scheme_receivable', m.currency, m.amount, m.test)::{{entries}}]

@@ -1,6 +1,6 @@
 -- distribute: everywhere
--- The type of the event of a movement. A movement that the acquirer has rejected is taken back by a second
--- movement of the same kind with a negative amount. p_rejected: whether the movement is such a correction.
+-- Returns the event type of a movement. If the acquirer rejects a movement, a second movement of the same kind with a negative
+-- amount takes it back. p_rejected: whether the movement is such a correction.
 CREATE OR REPLACE FUNCTION {{event_type}}(p_kind text, p_rejected boolean)
 RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE

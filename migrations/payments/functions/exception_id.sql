@@ -1,5 +1,5 @@
 -- distribute: everywhere
--- The id of an exception: a digest of its reference, so that an exception that comes again has the id of the first.
+-- Returns the id of an exception: a digest of its reference, so that a repeated exception has the same id.
 CREATE OR REPLACE FUNCTION {{exception_id}}(p_reference text)
 RETURNS text
 LANGUAGE sql STABLE PARALLEL SAFE

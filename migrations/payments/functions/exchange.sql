@@ -1,8 +1,8 @@
 -- distribute: everywhere
--- Exchanges an amount in minor units, lessened by a margin in basis points, and rounds once. rate and rate_date: as
--- exchange_ratio returns them. No row when either currency has no rate. (reference: Conversion)
+-- Exchanges an amount in minor units, reduced by a margin in basis points, and rounds once. rate and rate_date: as in
+-- exchange_ratio. No row if either currency has no rate. (reference: Conversion)
 --
--- PL/pgSQL on purpose, for the reason that exchange_ratio gives.
+-- Written in PL/pgSQL for the reason that exchange_ratio gives.
 CREATE OR REPLACE FUNCTION {{exchange}}(p_amount bigint, p_from text, p_to text, p_date date, p_margin_bps int)
 RETURNS TABLE (amount bigint, rate text, rate_date date)
 LANGUAGE plpgsql STABLE ROWS 1

@@ -1,11 +1,11 @@
 -- distribute: everywhere
--- How many minor units of p_to one minor unit of p_from is worth, lessened by a margin in basis points: numerator divided by
--- denominator. rate: units of p_to for one of p_from after the margin, to 10 decimals, for showing. rate_date: the older of the
--- two days whose rates were used. Both are NULL for the same currency, where the ratio is 1. No row when either currency has no
--- rate.
+-- Returns the worth of one minor unit of p_from in minor units of p_to, reduced by a margin in basis points: numerator divided by
+-- denominator. rate: units of p_to for one unit of p_from after the margin, with 10 decimals, for display. rate_date: the older
+-- of the two days whose rates were used. Both are NULL if the currencies are equal: then the ratio is 1. No row if either
+-- currency has no rate.
 --
--- PL/pgSQL on purpose: the planner would inline an SQL function into its caller as a plan of some sixty steps. Starting that plan
--- takes longer than a capture, even where nothing is exchanged or one side is the euro. (reference: Conversion)
+-- Written in PL/pgSQL, because the planner would inline an SQL function into its caller as a plan of some sixty steps. Starting
+-- that plan takes longer than a capture, even if nothing is exchanged or one side is the euro. (reference: Conversion)
 CREATE OR REPLACE FUNCTION {{exchange_ratio}}(p_from text, p_to text, p_date date, p_margin_bps int)
 RETURNS TABLE (numerator numeric, denominator numeric, rate text, rate_date date)
 LANGUAGE plpgsql STABLE ROWS 1

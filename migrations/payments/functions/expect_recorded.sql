@@ -1,11 +1,10 @@
 -- distribute: everywhere
--- Raises TL001 unless rows are as they were last recorded. p_table and p_ids: as for record_states; ids of rows that are gone are
--- found where they were recorded. The caller that changes a
--- row holds its lock already, so that nobody changes the row in between. A record without an id is no link of the chain, and
--- vouches for nothing.
+-- Raises TL001 if rows differ from their last record. p_table and p_ids: as for record_states; the ids of deleted rows are found
+-- in the records. The caller that changes a row already holds its lock, so nobody changes the row in between. Ignores records
+-- without an id, because they are no links of the chain.
 --
--- Without this check a function could pay to an account that somebody put in by hand, record the row with its own change, and so
--- confirm the account. (reference: Chain of states)
+-- Without this check, a function could pay to an account that somebody entered by hand, record the row with its own change, and
+-- so confirm the account. (reference: Chain of states)
 CREATE OR REPLACE FUNCTION {{expect_recorded}}(p_merchant_id text, p_table text, p_ids text[])
 RETURNS void
 LANGUAGE plpgsql STABLE
@@ -25,13 +24,13 @@ BEGIN
       ORDER BY e.id DESC LIMIT 1;
     CONTINUE WHEN (recorded.money, recorded.party, recorded.terms)
       IS NOT DISTINCT FROM (present.money, present.party, present.terms);
-    -- An operation is recorded only with its first answer.
+    -- An operation has no record before its first answer.
     PERFORM 1 FROM {{acquirer_operations}} o
       WHERE p_table = 'acquirer_operations' AND recorded.money IS NULL
         AND o.merchant_id = p_merchant_id AND o.id = present.row_id
         AND o.status = 'open' AND num_nonnulls(o.reason, o.answered) = 0;
     CONTINUE WHEN FOUND;
-    -- An exception is recorded only from the first money on that it holds back.
+    -- An exception has no record before it holds back money.
     PERFORM 1 FROM {{acquirer_exceptions}} x
       WHERE p_table = 'acquirer_exceptions' AND recorded.money IS NULL
         AND x.merchant_id = p_merchant_id AND x.id = present.row_id AND x.reserved = 0;

@@ -1,15 +1,13 @@
 -- distribute: p_merchant_id
--- Voids what is left of authorizations older than p_days by the merchant's clock, of at most p_limit transactions. Returns how
--- many it has looked at, and how many it has voided. When it has looked at p_limit, there may be more.
+-- Voids the rest of authorizations older than p_days by the merchant's clock, in at most p_limit transactions. Returns the number
+-- of checked and of voided transactions. If it has checked p_limit transactions, there may be more.
 --
--- The login of the service chooses p_days, so the function refuses a number below 0: it would void authorizations that are made
--- now.
+-- The login of the service can pass any p_days, so the function refuses a number below 0: it would void new authorizations.
 --
--- A pending amount only shrinks, so a transaction is looked at once: expired_id is the place to continue from. (reference:
--- Expiry of authorizations)
+-- A pending amount normally only shrinks, so each transaction is checked once: the next call continues after expired_id.
+-- (reference: Expiry of authorizations)
 --
--- Lock order: the transactions by their id, the balance. run_operations takes them in this order too, so that the two never
--- wait for each other.
+-- Lock order: the transactions by their id, the balance. run_operations uses the same order, which prevents deadlocks.
 CREATE OR REPLACE FUNCTION {{expire_authorizations}}(p_merchant_id text, p_days int, p_limit int)
 RETURNS TABLE (looked_at int, voided int)
 LANGUAGE plpgsql SECURITY DEFINER

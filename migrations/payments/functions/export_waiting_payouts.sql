@@ -1,13 +1,13 @@
 -- distribute: coordinator
--- Marks live payouts that wait as exported, at most p_max, and returns them by merchant and id. p_ids: the payouts that may
--- leave; NULL for all. Only one of two concurrent calls returns a payout: the second waits for the rows, and leaves out payouts
+-- Marks at most p_max waiting live payouts as exported, and returns them by merchant and id. p_ids: the payouts that may be
+-- exported; NULL for all. Only one of two concurrent calls returns a payout: the second waits for the rows, and skips payouts
 -- that are exported by then.
 --
--- Lock order: the merchants by id; of each, its payouts by id, then its balance. close_payout takes a payout before its balance
--- too, so that the two never wait for each other. So a loop of its own locks all payouts of a merchant: PL/pgSQL reads the rows
--- of a loop in portions, and a body that takes the balance would take it before the payouts of the next portion. The lock of the
--- balance comes before a merchant is compared with what was recorded: a change of the merchant holds it until its record, which
--- may be on another server, is committed.
+-- Lock order: the merchants by id; of each, its payouts by id, then its balance. close_payout also locks a payout before its
+-- balance, which prevents deadlocks. A separate loop locks all payouts of a merchant first: PL/pgSQL reads the rows of a loop in
+-- portions, so a single loop would lock the balance before the payouts of the next portion. The balance is locked before the
+-- merchant is compared with its record: a change of the merchant holds this lock until its record, which may be on another
+-- server, is committed.
 CREATE OR REPLACE FUNCTION {{export_waiting_payouts}}(p_max integer, p_ids text[] DEFAULT NULL)
 RETURNS SETOF {{payouts}}
 LANGUAGE plpgsql {{include:definer.sql}}

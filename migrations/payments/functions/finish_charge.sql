@@ -1,11 +1,11 @@
 -- distribute: p_merchant_id
--- Stores the outcome of the attempt of a charge, once. p_outcome: approved, declined or unknown. p_error_code: the number of the
--- processing error, NULL for an approval. For an unknown outcome the caller gets 12, and a job asks the acquirer.
+-- Stores the outcome of a charge attempt, once. p_outcome: approved, declined or unknown. p_error_code: the number of the
+-- processing error, NULL for an approval. If the outcome is unknown, the caller gets error 12, and a job asks the acquirer.
 --
--- Verdict: done with the id of the transaction; settled when another process was first. (reference: Charging again)
+-- Verdict: done with the id of the transaction; settled if another process was first. (reference: Charging again)
 --
--- Lock order: the attempt, the balance, the key. The attempt decides which of two callers stores the outcome, so the other
--- locks nothing more. The key belongs to the attempt alone, so its row is free by then.
+-- Lock order: the attempt, the balance, the key. The lock of the attempt decides which of two calls stores the outcome. The other
+-- call locks nothing more. Only this attempt uses the key, so the row of the key is free by then.
 CREATE OR REPLACE FUNCTION {{finish_charge}}(
   p_merchant_id text, p_attempt_id text, p_outcome text, p_error_code int, p_acquirer_ref text
 )

@@ -1,6 +1,5 @@
 -- distribute: everywhere
--- Stores the answer of a claimed key: the status, and the object, the processing error or the bytes of the answer. Does nothing
--- without a key.
+-- Stores the response of a claimed key: the status, and the object, the processing error or the body. Does nothing without a key.
 CREATE OR REPLACE FUNCTION {{finish_key}}(
   p_caller {{caller}}, p_merchant_id text, p_identity_id text, p_status int, p_object_id text, p_error_code int,
   p_body text

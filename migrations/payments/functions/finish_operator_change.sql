@@ -1,9 +1,8 @@
 -- distribute: coordinator
--- Stores the answer of a claimed change, and adds its row to the audit log: no change is made without one.
--- p_merchant_id: NULL for a change that concerns no merchant. p_payload: who acted, by which key, and what
--- was changed. (console reference: Audit of operators)
+-- Stores the response of a claimed change, and adds its audit entry: every change has one. p_merchant_id: NULL if the change
+-- concerns no merchant. p_payload: who acted, with which key, and what changed. (console reference: Audit of operators)
 --
--- Takes no lock that its caller does not have: claim_operator_change has inserted the row in the same transaction.
+-- Needs no further lock: claim_operator_change has inserted the row in the same database transaction.
 CREATE OR REPLACE FUNCTION {{finish_operator_change}}(
   p_actor_id text, p_key text, p_status int, p_body text, p_merchant_id text, p_action text, p_payload jsonb
 )

@@ -1,13 +1,13 @@
 -- distribute: p_merchant_id
--- Stores the outcome of the attempt of a payment, once. p_outcome: approved, declined or unknown; the latter two with a status
--- code and the number of its processing error. For an unknown outcome a job asks the acquirer. Only an approval spends the
+-- Stores the outcome of a payment attempt, once. p_outcome: approved, declined or unknown. Declined and unknown have a status
+-- code and the number of its processing error. If the outcome is unknown, a job asks the acquirer. Only an approval spends the
 -- tokens.
 --
--- Verdict: done with the id of the transaction; settled when another process was first.
+-- Verdict: done with the id of the transaction; settled if another process was first.
 --
--- Lock order: the attempt, the instrument, the balance, the session, the tokens, the key. The attempt decides which of two
--- callers stores the outcome, so the other locks nothing more. begin_payment locks session, key and tokens too, but stops at a
--- session that has an attempt, and never locks a balance. So the two never wait for each other.
+-- Lock order: the attempt, the instrument, the balance, the session, the tokens, the key. The lock of the attempt decides which
+-- of two calls stores the outcome. The other call locks nothing more. begin_payment also locks session, key and tokens. But it
+-- stops at a session that has an attempt, and it never locks a balance, so no deadlock is possible.
 CREATE OR REPLACE FUNCTION {{finish_payment}}(
   p_merchant_id text, p_attempt_id text, p_outcome text, p_status_code text, p_error_code int, p_acquirer_ref text,
   p_network_ref text

@@ -1,5 +1,5 @@
 -- distribute: everywhere
--- The first id of an instant. For a year that ids cannot hold, which the clock of a test merchant may show, the last id.
+-- Returns the first id of an instant, or the last id if the year is too late for ids, as a test clock may show.
 CREATE OR REPLACE FUNCTION {{first_id}}(p_at timestamptz)
 RETURNS text
 LANGUAGE sql STABLE

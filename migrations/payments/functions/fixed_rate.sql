@@ -1,6 +1,6 @@
 -- distribute: everywhere
--- The units for one euro that the law fixed for good when the euro replaced a currency, on a day after the last of the currency.
--- NULL before, and for other currencies. (reference: Exchange rates)
+-- Returns the units for one euro that the law fixed when the euro replaced a currency, if p_date is after the currency's last
+-- day. NULL before, and for other currencies. (reference: Exchange rates)
 CREATE OR REPLACE FUNCTION {{fixed_rate}}(p_currency text, p_date date)
 RETURNS numeric
 LANGUAGE sql IMMUTABLE PARALLEL SAFE

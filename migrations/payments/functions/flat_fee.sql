@@ -1,9 +1,9 @@
 -- distribute: everywhere
--- The flat fee of a movement, in minor units of p_currency, the funding currency of the transaction. p_kind: capture, refund or
--- dispute. A kind without a price is free. NULL when the currency of the price has no rate. decide_operation adds the share of a
--- capture. (reference: Fees)
+-- Returns the flat fee of a movement, in minor units of p_currency, the funding currency of the transaction. p_kind: capture,
+-- refund or dispute. A kind without a price is free. NULL if the currency of the price has no rate. decide_operation adds the fee
+-- share of a capture. (reference: Fees)
 --
--- It returns a table, because PostgreSQL then plans it with the statement of its caller.
+-- Returns a table, because PostgreSQL can then plan it with the statement of its caller.
 CREATE OR REPLACE FUNCTION {{flat_fee}}(p_kind text, p_pricing jsonb, p_currency text, p_date date)
 RETURNS TABLE (amount bigint)
 LANGUAGE sql STABLE

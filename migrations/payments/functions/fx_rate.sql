@@ -1,10 +1,10 @@
 -- distribute: everywhere
--- The rate that applies on a day: that of the latest date up to the day, or the first rate for a day before all dates. For one
--- date, an imported rate has precedence over the embedded one. The euro is the base, 1 on every day. No row when the currency
--- has no rate. (reference: Exchange rates)
+-- Returns the rate that applies on a day: the rate of the latest date up to the day, or the first rate for a day before all
+-- dates. For one date, an imported rate has precedence over the embedded rate. The euro is the base, with rate 1 on every day. No
+-- row if the currency has no rate. (reference: Exchange rates)
 --
--- The kuna and the lev ended with the euro of their countries, at rates that the law fixed for good. After their last day these
--- rates apply to what was authorized before, whatever was imported.
+-- The euro replaced the kuna and the lev at rates that the law fixed. After the last day of these currencies, the fixed rates
+-- apply to earlier authorizations, whatever was imported.
 CREATE OR REPLACE FUNCTION {{fx_rate}}(p_currency text, p_date date)
 RETURNS TABLE (rate numeric, date date)
 LANGUAGE plpgsql STABLE ROWS 1

@@ -1,8 +1,8 @@
 -- distribute: everywhere
--- Whether a live merchant has or had an acquirer. False for a test merchant and an unknown one.
+-- Returns whether a live merchant has or had an acquirer. False for a test merchant and for an unknown merchant.
 --
--- The order leaves the planner one index, that of acquirers. By any other index it would read all transactions of a merchant
--- that never had the acquirer, and the callers hold the lock of the balance meanwhile.
+-- The ORDER BY leaves the planner only the index of acquirers. With another index it would read all transactions of a merchant
+-- that never had the acquirer, while the callers hold the lock of the balance.
 CREATE OR REPLACE FUNCTION {{has_acquirer}}(p_merchant_id text, p_acquirer text)
 RETURNS boolean
 LANGUAGE plpgsql STABLE

@@ -1,8 +1,8 @@
 -- distribute: p_merchant_id
--- Records that events of an acquirer about a merchant wait, because one of them fails: an exception holds back the whole balance,
--- since a dispute may be among them. p_payload: what the operator sees; NULL when no event waits any more, which resolves the
--- exception. An exception that an operator has resolved is open again where events still wait. An acquirer that a live merchant
--- neither has nor had holds back nothing. Returns whether anything changed. (reference: Events of an acquirer)
+-- Records that events of an acquirer about a merchant wait because one of them fails. The exception holds back the whole balance,
+-- because a dispute may be among the events. p_payload: the data for the operator; NULL if no event waits any more, which
+-- resolves the exception. If events still wait, an exception that an operator has resolved opens again. Records nothing if the
+-- live merchant never had the acquirer. Returns whether anything changed. (reference: Events of an acquirer)
 --
 -- Lock order: the balance, the exception, as in move_currency.
 CREATE OR REPLACE FUNCTION {{hold_events}}(p_merchant_id text, p_acquirer text, p_payload jsonb)

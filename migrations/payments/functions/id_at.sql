@@ -1,8 +1,8 @@
 -- distribute: everywhere
--- The id of a number: its milliseconds and counter in hexadecimal digits, then the tag. See id_number. (reference: Ids)
+-- Returns the id of a number: its milliseconds and counter in hexadecimal digits, then the tag. See id_number. (reference: Ids)
 --
--- The type oid holds four bytes without a sign, so it refuses a second that eight digits cannot hold. Cut off, it would begin
--- again at 1970.
+-- The type oid is an unsigned 32-bit number, so it refuses a second that does not fit eight digits. A truncated second would
+-- start again at 1970.
 CREATE OR REPLACE FUNCTION {{id_at}}(p_number bigint, p_tag text)
 RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE

@@ -1,5 +1,5 @@
 -- distribute: everywhere
--- The number of an id: milliseconds * 2^20 + counter. Ids sort as their numbers do.
+-- Returns the number of an id: milliseconds * 2^20 + counter. Ids and their numbers have the same order.
 CREATE OR REPLACE FUNCTION {{id_number}}(p_id text)
 RETURNS bigint
 LANGUAGE sql IMMUTABLE PARALLEL SAFE

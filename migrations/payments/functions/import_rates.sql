@@ -1,11 +1,11 @@
 -- distribute: coordinator
--- Stores rates of the European Central Bank. p_rates: [{date, currency, rate}, ...], at most one of each date and currency. A
--- rate replaces an existing one.
+-- Stores rates of the European Central Bank. p_rates: [{date, currency, rate}, ...], at most one for each date and currency. A
+-- rate replaces an existing rate.
 --
 -- Replaced rates go to the audit log first: `ledger verify` needs the rate at which a capture of that day was exchanged.
 --
--- Lock order: the lock of this function, the rates. The first lets one import at a time read what it replaces. Two at the same
--- time would both note the same old rate, and nothing would note the rate that the first has stored in between.
+-- Lock order: an advisory lock, the rates. The advisory lock lets only one import at a time read the rates that it replaces. Two
+-- concurrent imports would log the same old rate, and no entry would contain the rate that the first import stored.
 CREATE OR REPLACE FUNCTION {{import_rates}}(p_rates jsonb)
 RETURNS void
 LANGUAGE plpgsql

@@ -1,7 +1,7 @@
 -- distribute: everywhere
--- Inserts the rows of the single movement of `post` as values. A row is NULL where the movement has none. A distributed database
--- keeps the plan of such an INSERT, and plans an INSERT of a query again at each call. A capture with fees in the currency of the
--- merchant has four entries. One statement inserts them, because they sum to zero together.
+-- Inserts the rows of the only movement of a `post` call with VALUES. A row is NULL if the movement has none. A distributed
+-- database keeps the plan of such an INSERT, but plans an INSERT of a query again at each call. A capture with fees in the
+-- merchant's currency has four entries. One statement inserts the four, because they sum to zero together.
 CREATE OR REPLACE FUNCTION {{insert_movement}}(
   p_entries {{entries}}[], p_journal {{journals}}, p_trail_entry {{trail_entries}}, p_line {{lines}}, p_event {{events}}
 )

@@ -1,7 +1,7 @@
 -- distribute: coordinator
--- Stores what the file of a batch says, for an operator whose login may not write the table. p_payouts: ids, merchants and the
--- holders of their accounts as the file has them. p_form: the version of pain.001 and the day on which the bank shall pay.
--- p_digest: SHA-256 of what the files say. (reference: Bank files)
+-- Stores the content of a batch's files, for an operator whose login may not write the table. p_payouts: the ids, merchants and
+-- account holders in the file. p_form: the version of pain.001 and the payment date for the bank. p_digest: SHA-256 of the
+-- content of the files. (reference: Bank files)
 CREATE OR REPLACE FUNCTION {{insert_payout_batch}}(
   p_id text, p_created timestamptz, p_debtor jsonb, p_form jsonb, p_payouts jsonb, p_digest bytea
 )

@@ -1,19 +1,19 @@
 -- distribute: coordinator
--- Invites the user of an email address to a merchant. p_email: NULL to check access and find the answer of a repeat, and nothing
--- else. p_token_hash: the digest of the token in the mail. p_kind and p_payload: the job that sends the mail, which is written in
--- this call.
+-- Invites the user of an email address to a merchant. p_email: NULL to check only access and to find the response of an
+-- idempotent request. p_token_hash: the digest of the token in the mail. p_kind and p_payload: the job that sends the mail, which
+-- this call inserts.
 --
--- Verdict: that of judge_access or claim_key; done. A user who is a member gets no mail. An invited user gets another mail every
--- ten minutes at most. The event contains the membership, not the shared record of the user: its id and date would reveal that
--- another merchant has invited the address. (reference: Invitations)
+-- Verdict: that of judge_access or claim_key; done. A user who is a member gets no mail. An invited user gets at most one mail
+-- every ten minutes. The event contains the membership instead of the user's shared record, because the id and date of that
+-- record would reveal that another merchant has invited the address. (reference: Invitations)
 --
--- Lock order: the membership of the caller, the key, the user, the invited membership, the balance. Access is judged again under
--- the first lock: revoke_user and revoke_app end the invitations of a member, and must find all of them. Only these two exclude
--- that lock: members who invite each other do not wait. No membership of another member is locked, because revoke_user locks all
--- members by their id: it would hold that one, and wait for the caller. A membership that is not accepted comes after all
--- members, and before the balance, as in revoke_user. The invitation is new, so nobody waits for it. On a distributed database
--- invitations come one after the other: Citus locks the whole table of memberships, weakly for the lock of a row and more for
--- the row that is added, and two calls with the weak lock would wait for each other.
+-- Lock order: the membership of the caller, the key, the user, the invited membership, the balance. Access is checked again under
+-- the first lock, because revoke_user and revoke_app end the invitations of a member and must find all of them. Only these two
+-- functions conflict with that lock, so members who invite each other do not wait. The call locks no membership of another
+-- member: revoke_user locks all members by id, so a deadlock would be possible. A pending membership comes after all members and
+-- before the balance, as in revoke_user. The invitation is new, so nobody waits for it. On a distributed database, invitations
+-- run one after the other. Citus locks the whole table of memberships, weakly for a row lock and strongly for an INSERT, so two
+-- calls with the weak lock would deadlock.
 CREATE OR REPLACE FUNCTION {{invite_user}}(
   p_caller {{caller}}, p_merchant_id text, p_email text, p_token_hash bytea, p_kind text, p_payload jsonb
 )
@@ -57,7 +57,7 @@ BEGIN
   drawn := {{new_id}}({{random_tag}}());
   INSERT INTO {{merchant_users}} (merchant_id, user_id, member_id, email, pending, invited_by, created)
     VALUES (p_merchant_id, member.id, drawn.id, p_email, true, identity_id, drawn.created)
-    -- A user has one membership of a merchant. A second call at the same time waits here, and finds the row of the first.
+    -- A user has one membership of a merchant. A second concurrent call waits here, and finds the row of the first call.
     ON CONFLICT DO NOTHING
     RETURNING * INTO added;
   IF FOUND THEN

@@ -1,6 +1,6 @@
 -- distribute: everywhere
--- Judges who calls, which merchant is meant and whether the caller is a member, in this order. p_merchant_id: the merchant of the
--- path, or of the object; NULL when there is no such object.
+-- Checks who calls, which merchant is meant and whether the caller is a member, in this order. p_merchant_id: the merchant of the
+-- path or of the object; NULL if the object does not exist.
 --
 -- Verdict: unauthorized, not-found, forbidden or done. (reference: Access)
 CREATE OR REPLACE FUNCTION {{judge_access}}(p_caller {{caller}}, p_merchant_id text, OUT verdict text, OUT identity_id text)

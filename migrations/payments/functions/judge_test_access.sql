@@ -1,6 +1,6 @@
 -- distribute: everywhere
--- Judges whether the caller may act on a merchant as an acquirer does: a member may, for a test merchant. Without a caller, an
--- operator or the acquirer itself acts. p_merchant_id: NULL when there is no such object.
+-- Checks whether the caller may act on a merchant as an acquirer does: a member may, for a test merchant. Without a caller, an
+-- operator or the acquirer itself acts. p_merchant_id: NULL if the object does not exist.
 --
 -- Verdict: that of judge_access.
 CREATE OR REPLACE FUNCTION {{judge_test_access}}(

@@ -1,14 +1,14 @@
 -- distribute: p_merchant_id
--- Keeps the card of a successful transaction for a merchant, under an id of its own. p_transaction_id: NULL to check access
--- only. card_id: also that of a repeated answer.
+-- Saves the card of a successful transaction for a merchant, under a new id. p_transaction_id: NULL to check only access.
+-- card_id: the id, also for an idempotent request.
 --
--- Verdict: that of judge_access or claim_key; unknown-source; refused with an error code for a merchant without the permission;
--- done. Access, permission and row are one decision, so a merchant that loses the permission meanwhile keeps no card.
--- (reference: Kept cards)
+-- Verdict: that of judge_access or claim_key; unknown-source; refused, with an error code, for a merchant without the permission;
+-- done. One call checks access and permission and inserts the row, so a merchant that loses the permission meanwhile saves no
+-- card. (reference: Kept cards)
 --
--- Lock order: the key, the transaction, the balance. The key comes first: a repeat waits for it without the lock of the balance,
--- for which everything else of the merchant waits. The foreign key of the card locks the transaction when the row is inserted,
--- and so before the balance, as the operations do. Another locks the instrument, whose key never changes, so nobody waits there.
+-- Lock order: the key, the transaction, the balance. The key comes first, so that an idempotent request waits for it without the
+-- lock of the balance, which all other work on the merchant needs. The INSERT of the card locks the transaction by a foreign key,
+-- before the balance, as operations do. Another foreign key locks the instrument, whose key never changes, so nobody waits there.
 CREATE OR REPLACE FUNCTION {{keep_card}}(p_caller {{caller}}, p_merchant_id text, p_transaction_id text, p_notes text)
 RETURNS TABLE (verdict text, identity_id text, card_id text, error_code int)
 LANGUAGE plpgsql {{include:definer.sql}}

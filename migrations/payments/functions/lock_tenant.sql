@@ -1,10 +1,9 @@
 -- distribute: everywhere
--- Keeps the rows of a merchant on their server until the commit. Citus may move them to another server at any
--- time. A move waits for transactions that have written one of the rows, but not for those that have only
--- read or locked them: such a transaction would go on with rows that others change on the new server. And a
--- statement that has waited for a move sees what was there before it waited, so it finds no row in a part
--- that was made meanwhile. So a function that reads or changes rows calls this one first. For Citus the
--- UPDATE is a write, though no row has an empty id. A server without Citus moves nothing.
+-- Keeps the rows of a merchant on their server until the commit. Citus may move them to another server at any time. A move waits
+-- for database transactions that have written one of the rows, but not for those that have only read or locked rows. Such a
+-- transaction would continue with rows that others change on the new server. A statement that waited for a move has a snapshot
+-- from before the wait, so it finds no row in a shard that was created meanwhile. So a function that reads or changes rows calls
+-- this function first. Citus counts the UPDATE as a write, although no row has an empty id. Without Citus the call does nothing.
 CREATE OR REPLACE FUNCTION {{lock_tenant}}(p_merchant_id text)
 RETURNS void
 LANGUAGE plpgsql

@@ -1,5 +1,5 @@
 -- distribute: everywhere
--- The fields of a merchant that never change, by the path under which a client writes them.
+-- Returns the fields of a merchant that never change, by the path under which a client writes them.
 CREATE OR REPLACE FUNCTION {{merchant_fixed_fields}}(m {{merchants}})
 RETURNS jsonb
 LANGUAGE sql STABLE

@@ -1,5 +1,5 @@
 -- distribute: everywhere
--- The time of a merchant's clock. A test merchant may advance its clock: whatever falls due for a merchant is judged by it.
+-- Returns the time of a merchant's clock. A test merchant may advance its clock. All due dates of a merchant use this time.
 CREATE OR REPLACE FUNCTION {{merchant_now}}(p_merchant_id text)
 RETURNS timestamptz
 LANGUAGE plpgsql

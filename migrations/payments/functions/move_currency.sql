@@ -1,14 +1,15 @@
 -- distribute: coordinator
--- Moves a merchant whose currency the euro has replaced to the euro, for an operator. Two lines close the balance of before, and
--- open it again at the fixed rate, rounded once. Transactions of before keep their funding currency in their trail; `post` books
--- what they still move in euro. Returns no row when there is no such merchant.
+-- Moves a merchant to the euro if the euro has replaced its currency, for an operator. Two lines close the former balance and
+-- open it again at the fixed rate, rounded once. Earlier transactions keep their funding currency in their trail, and `post`
+-- books their later movements in euro. Returns no row if the merchant does not exist.
 --
--- Verdict: done; moved when the merchant is in p_currency already, which changes nothing; no-fixed-rate when the currency of
--- the merchant has no fixed rate to p_currency today. rate: NULL but for done. (reference: Moving to the euro)
+-- Verdict: done; moved if the merchant already uses p_currency: then nothing changes; no-fixed-rate if the merchant's currency
+-- has no fixed rate to p_currency today. rate: NULL unless done. (reference: Moving to the euro)
 --
--- Lock order: the merchant, its balance, as in change_merchant, and its exceptions. Whatever books or makes a transaction locks
--- the balance, and reads its currency under that lock: so each is wholly before the move or after it. Whatever locks an
--- exception beside the balance locks the balance first: an exception could still be added after all of them were locked.
+-- Lock order: the merchant, its balance, as in change_merchant, and its exceptions. Every function that books or creates a
+-- transaction locks the balance, and reads its currency under that lock. So it runs wholly before or after the move. Every
+-- function that locks an exception and the balance locks the balance first. Otherwise an exception could still be added after all
+-- of them were locked.
 CREATE OR REPLACE FUNCTION {{move_currency}}(p_merchant_id text, p_currency text)
 RETURNS TABLE (verdict text, currency text, rate text, balance bigint)
 LANGUAGE plpgsql
@@ -44,10 +45,10 @@ BEGIN
   PERFORM {{post}}(ARRAY[
     {{balance_movement}}(p_merchant_id, 'currencyOpened', balance, held.currency, description)
   ]);
-  -- What payouts hold back for disputes of unknown transactions.
+  -- These exceptions hold back money from payouts for disputes of unknown transactions.
   exceptions := ARRAY(SELECT x.id FROM {{acquirer_exceptions}} x WHERE x.merchant_id = p_merchant_id AND x.reserved > 0);
   PERFORM {{expect_recorded}}(p_merchant_id, 'acquirer_exceptions', exceptions);
-  -- A cluster cannot plan the rate within an UPDATE.
+  -- Compute the amount outside the UPDATE, because a cluster cannot plan the rate within an UPDATE.
   FOR held_back IN SELECT x.id, x.reserved FROM {{acquirer_exceptions}} x
     WHERE x.merchant_id = p_merchant_id AND x.id = ANY (exceptions)
   LOOP

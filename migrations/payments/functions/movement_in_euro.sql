@@ -1,12 +1,13 @@
 -- distribute: everywhere
--- A movement whose funding currency the euro has replaced, with its worths in euro: of what was authorized, or paid out, before
--- the merchant moved. `post` books it so, and its trail entry as it was.
+-- Returns a movement whose funding currency the euro has replaced, with its worths in euro. The authorization or payout is from
+-- before the merchant moved. `post` books the result, but stores the trail entry unchanged.
 --
--- A transaction is worth, at the fixed rate, the sum of its trail, rounded once. A movement is worth what it adds to that. So
--- the parts of a reversal add up to the whole, however often each is rounded. Fees, an excess and a payout are rounded each for
--- itself. A payout that failed keeps its amount in its own currency beside its worth. (reference: Moving to the euro)
+-- The worth of a transaction in euro is the sum of its trail at the fixed rate, rounded once. The worth of a movement is the
+-- change of that sum. So the parts of a reversal add up to the whole, however often each part is rounded. Fees, an excess and a
+-- payout are rounded separately. A failed payout keeps its amount in its own currency, in addition to its worth. (reference:
+-- Moving to the euro)
 --
--- The caller holds the lock of the transaction, so its trail stays as it is.
+-- The caller holds the lock of the transaction, so its trail does not change.
 CREATE OR REPLACE FUNCTION {{movement_in_euro}}(m {{movement}})
 RETURNS {{movement}}
 LANGUAGE plpgsql

@@ -1,7 +1,7 @@
 -- distribute: everywhere
--- The rest of each capture of some transactions after rejections by the acquirer, in order: a row for each transaction that has
--- any. p_less: the units of the capture p_id that are about to be rejected; NULL and 0 when no capture is. A part keeps its share
--- of the capture's worth. (reference: Worth of a correction)
+-- Returns the rest of each capture of some transactions after rejections by the acquirer, in order: one row for each transaction
+-- with a rest. p_less: the units of the capture p_id that are about to be rejected; NULL and 0 if no capture is. A rest keeps its
+-- share of the capture's worth. (reference: Worth of a correction)
 CREATE OR REPLACE FUNCTION {{net_captures}}(p_merchant_id text, p_transaction_ids text[], p_id text, p_less bigint)
 RETURNS TABLE (transaction_id text, amounts bigint[], grosses bigint[])
 LANGUAGE plpgsql STABLE

@@ -1,5 +1,5 @@
 -- distribute: everywhere
--- Makes an id without the merchant's lock, with its time. The counter makes ids of one millisecond differ.
+-- Creates an id with its time, without the merchant's lock. The counter makes ids of the same millisecond different.
 CREATE OR REPLACE FUNCTION {{new_id}}(p_tag text, OUT id text, OUT created timestamptz)
 LANGUAGE plpgsql
 AS $$

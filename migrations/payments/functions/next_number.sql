@@ -1,7 +1,7 @@
 -- distribute: everywhere
--- The number of a merchant's next id: that of the clock, or one after the merchant's last id when the clock stands still or goes
--- back. The caller holds the merchant's balance row. So ids below a merchant become visible in rising order, and a reader that
--- pages forward misses no late commit.
+-- Returns the number of a merchant's next id: the clock's number, or one after the merchant's last id if the clock has not
+-- advanced. The caller holds the lock of the merchant's balance. So the ids of a merchant become visible in ascending order, and
+-- a reader that pages forward misses no late commit.
 CREATE OR REPLACE FUNCTION {{next_number}}(p_last_id text)
 RETURNS bigint
 LANGUAGE sql

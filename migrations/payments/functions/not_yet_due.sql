@@ -1,17 +1,17 @@
 -- distribute: everywhere
--- Captures that are in the balance but not due: younger than p_since, or without an answer of the acquirer. A capture of exactly
--- p_since is due. Ids contain their time, so the primary key finds the young lines.
+-- Returns the sum of the captures in the balance that are not due: younger than p_since, or without an answer of the acquirer. A
+-- capture of exactly p_since is due. Ids contain their time, so the primary key finds the young lines.
 --
--- A capture counts with the parts of it that were taken back, and never below 0. A capture that is worth less than its fee
--- has lowered the balance already, and must not set other money free. Lines of before the merchant moved to the euro count at the
--- fixed rate. No more is answered than the largest balance. (reference: Available amount)
+-- Corrections reduce the worth of a capture, but never below 0. A capture that is worth less than its fee has already lowered the
+-- balance, and must not release other money. Lines from before the merchant moved to the euro count at the fixed rate. The result
+-- is at most the largest bigint. (reference: Available amount)
 CREATE OR REPLACE FUNCTION {{not_yet_due}}(p_merchant_id text, p_since timestamptz)
 RETURNS bigint
 LANGUAGE plpgsql STABLE
 AS $$
 DECLARE
   due_id text := {{first_id}}(p_since + interval '1 millisecond');
-  -- A sum may be beyond bigint, where payouts have emptied the balance in between.
+  -- A sum may exceed bigint, because payouts may have emptied the balance in between.
   young numeric;
   taken_back numeric;
   unanswered numeric;

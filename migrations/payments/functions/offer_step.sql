@@ -1,8 +1,8 @@
 -- distribute: p_merchant_id
--- Stores the step of an order that is offered now, p_to, after the one that was offered last, p_from. It changes nothing when
--- another request has offered a step meanwhile.
+-- Stores p_to as the offered step of an order, if p_from is still the last offered step. Otherwise another request has offered a
+-- step meanwhile, and nothing changes.
 --
--- Lock order: the session alone.
+-- Lock order: only the session.
 CREATE OR REPLACE FUNCTION {{offer_step}}(p_merchant_id text, p_session_id text, p_from text, p_to text)
 RETURNS void
 LANGUAGE plpgsql {{include:definer.sql}}

@@ -1,19 +1,18 @@
 -- distribute: p_merchant_id
 -- Opens a dispute and reserves its amount, once for each reference of the acquirer. p_caller: NULL for the acquirer or an
--- operator. p_dispute: NULL when only access is to be checked; its amount, where not given, is all that can be disputed, and its
--- currency that of the transaction. Two acquirers may use one reference, so it is stored behind the name of the acquirer of the
--- transaction, whether an event or a paper has it.
+-- operator. p_dispute: NULL to check only access. Its default amount is all that can be disputed, and its default currency is
+-- that of the transaction. Two acquirers may use one reference, so the stored reference begins with the name of the transaction's
+-- acquirer, whether it comes from an event or a paper.
 --
--- Verdict: that of judge_test_access or claim_key; limit-exceeded with what could be disputed in possible and currency;
--- no-rate for a currency that cannot be exchanged; too-many-open for one more than a test merchant may have; done, also with
--- the dispute that the reference opened before. A caller may dispute what was captured and neither refunded nor disputed. The
--- acquirer and operators report what the issuer takes, which may be more: the rest is the excess. (reference: Disputes)
+-- Verdict: that of judge_test_access or claim_key; limit-exceeded, with the amount that can be disputed in possible and currency;
+-- no-rate if a currency cannot be exchanged; too-many-open if a test merchant has the maximum; done, also with the dispute that
+-- the reference opened before. A caller may dispute captured money that is neither refunded nor disputed. The acquirer and
+-- operators report the amount that the issuer takes, which may be more: the rest is the excess. (reference: Disputes)
 --
--- An exception that the event of this reference has left, and that holds back nothing, is resolved with it.
+-- Also resolves the exception that the event of this reference left, if the exception holds back nothing.
 --
--- Lock order: the transaction, the key, the balance, the exception. Every function that changes the money of a transaction
--- locks the transaction first, so that two of them never wait for each other. A repeat waits for the transaction, and then sees
--- the dispute.
+-- Lock order: the transaction, the key, the balance, the exception. Every function that changes the money of a transaction locks
+-- the transaction first, which prevents deadlocks. An idempotent request waits for the transaction, and then sees the dispute.
 CREATE OR REPLACE FUNCTION {{open_dispute}}(p_caller {{caller}}, p_merchant_id text, p_transaction_id text, p_dispute jsonb)
 RETURNS TABLE (verdict text, identity_id text, possible bigint, currency text, dispute {{disputes}})
 LANGUAGE plpgsql {{include:definer.sql}}
@@ -26,7 +25,7 @@ DECLARE
   ids record;
   due date;
   today date := (clock_timestamp() AT TIME ZONE 'UTC')::date;
-  -- The amount in the currency of the transaction.
+  -- The disputed amount in the currency of the transaction.
   wanted bigint;
   ref text;
 BEGIN
@@ -68,7 +67,8 @@ BEGIN
     RETURN NEXT; RETURN;
   END IF;
   ids := {{take_ids}}(merchant, 3);
-  -- A view of the merchant, and each payout, values all that is disputed. The lock of the balance lets one dispute at a time in.
+  -- A view of the merchant, and each payout, computes the worth of all open disputes, so limit their number. The lock of the
+  -- balance admits one new dispute at a time.
   IF held.test AND (
     SELECT count(*) >= 1000 FROM (
       SELECT FROM {{disputes}} d WHERE d.merchant_id = merchant AND d.status = 'open' LIMIT 1000

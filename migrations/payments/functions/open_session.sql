@@ -1,8 +1,8 @@
 -- distribute: p_merchant_id
--- Opens the session of an order for half an hour, at the step p_step. p_tds: what the card is enrolled in. Returns its id.
+-- Opens the session of an order for half an hour, at the step p_step. p_tds: the enrolment of the card. Returns its id.
 --
--- A statement would make the id on the server that is asked. The counters of two servers may agree, so two
--- sessions of one merchant that begin in one millisecond could have the same id.
+-- A plain statement would create the id on the server that receives it. The counters of two servers may have the same value, so
+-- two sessions of a merchant that begin in the same millisecond could get the same id.
 CREATE OR REPLACE FUNCTION {{open_session}}(p_merchant_id text, p_digest bytea, p_step text, p_tds jsonb)
 RETURNS text
 LANGUAGE plpgsql {{include:definer.sql}}

@@ -1,6 +1,6 @@
 -- distribute: everywhere
--- The merchants that an id may belong to: the merchant of its tag, or the merchant under which a seeded id is listed. At most one
--- of the two has the row.
+-- Returns the merchants to which an id may belong: the merchant of its tag, and the merchant under which a seeded id is listed.
+-- At most one of the two has the row.
 CREATE OR REPLACE FUNCTION {{owners}}(p_id text)
 RETURNS TABLE (merchant_id text)
 LANGUAGE plpgsql STABLE ROWS 2

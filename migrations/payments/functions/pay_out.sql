@@ -1,15 +1,15 @@
 -- distribute: p_merchant_id
--- Pays out all that is available, at most once a UTC day of the merchant's clock: a later call of the day returns the same
--- payout. p_caller: NULL for an operator or the schedule. p_minimum: in major units; NULL to check access only. p_delay_days:
--- for how long a capture stays in the balance. Test payouts are settled at once.
+-- Pays out the available amount, at most once per UTC day of the merchant's clock. A later call of the day returns the same
+-- payout. p_caller: NULL for an operator or the schedule. p_minimum: in major units; NULL to check only access. p_delay_days: how
+-- long a capture stays in the balance. Test payouts are settled immediately.
 --
--- Verdict: that of judge_test_access or claim_key; skipped with the reason; done with the payout. A payout never takes what an
--- open dispute may take back, nor what an exception holds back, so both are compared with what was recorded: a dispute that
+-- Verdict: that of judge_test_access or claim_key; skipped with the reason; done with the payout. A payout never takes money that
+-- open disputes may take back or that exceptions hold back. So both are compared with their records. Otherwise a dispute that
 -- somebody closed or deleted by hand would release its reserve. (reference: Making payouts)
 --
--- Lock order: the key, the balance. The key comes first: a repeat waits for it without the lock of the balance, for which
--- everything else of the merchant waits. Payouts of the day are read under the lock of the balance, so that two calls never
--- make two.
+-- Lock order: the key, the balance. The key comes first, so that an idempotent request waits for it without the lock of the
+-- balance, which all other work on the merchant needs. Payouts of the day are read under the lock of the balance, so that two
+-- calls never create two payouts.
 CREATE OR REPLACE FUNCTION {{pay_out}}(p_caller {{caller}}, p_merchant_id text, p_minimum int, p_delay_days int)
 RETURNS TABLE (verdict text, identity_id text, reason text, payout {{payouts}})
 LANGUAGE plpgsql {{include:definer.sql}}
@@ -51,7 +51,7 @@ BEGIN
     );
     PERFORM {{expect_recorded}}(merchant.id, 'acquirer_exceptions', held_back);
     SELECT b.balance INTO available FROM {{merchant_balances}} b WHERE b.merchant_id = merchant.id;
-    -- The balance bounds a payout by itself, whatever is held back.
+    -- A payout never exceeds the balance, even if the amount that is held back is negative.
     available := least(available, available - {{dispute_reserve}}(merchant.id)
       - {{not_yet_due}}(merchant.id, moment - p_delay_days * interval '1 day'));
     reason := CASE

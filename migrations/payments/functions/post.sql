@@ -1,14 +1,14 @@
 -- distribute: everywhere
--- Writes the ledger for one movement or a hundred: entries, lines, their chain of hashes and balances. Nothing else writes these.
+-- Writes the ledger for one or more movements: entries, lines, their chain of hashes and balances. Nothing else writes these.
 -- Also adds events and jobs, as add_event and enqueue do. Returns a row for each movement; nth is its place in p_movements.
--- Raises TL002 when a balance would be beyond bigint.
+-- Raises TL002 if a balance would exceed bigint.
 --
--- Rows are computed in variables and inserted table by table: one statement that computes everything takes a millisecond to
--- start, even for a single movement. Balances are locked in the order of merchants, so that two calls never wait for each other.
--- A call for one merchant has only statements that name the merchant: a distributed database runs these on the merchant's server.
+-- Rows are computed in variables and inserted table by table, because one statement that computes everything takes a millisecond
+-- to start, even for one movement. Balances are locked in the order of merchants, which prevents deadlocks. A call for one
+-- merchant has only statements that name the merchant, which a distributed database runs on the merchant's server.
 --
--- record_send writes texts in the encoding of the client, so the function sets it: a caller with another encoding than UTF-8
--- would make links that do not match. (reference: Chain of the ledger)
+-- record_send writes texts in the encoding of the client, so the function sets the encoding. Otherwise a caller with another
+-- encoding than UTF-8 would create hashes that do not match. (reference: Chain of the ledger)
 CREATE OR REPLACE FUNCTION {{post}}(p_movements {{movement}}[])
 RETURNS TABLE (nth bigint, journal_id text, entry_id text, line_id text, created timestamptz, balance_after bigint)
 LANGUAGE plpgsql
@@ -17,7 +17,7 @@ SET client_encoding = 'UTF8'
 AS $$
 #variable_conflict use_column
 DECLARE
-  -- A movement, as the trail has it, and as the ledger and the line have it, in the merchant's currency of now.
+  -- m: the movement for the trail. booked: the movement for the ledger and the line, in the merchant's present currency.
   m {{movement}};
   booked {{movement}};
   held {{merchant_balances}};
@@ -37,7 +37,7 @@ DECLARE
   lines {{lines}}[] := '{}';
   events {{events}}[] := '{}';
   outbox {{outbox}}[] := '{}';
-  -- The merchants in order, and the balance of each at the same place.
+  -- The merchants in order, and their balances in the same order.
   merchants text[] := ARRAY(SELECT DISTINCT m.merchant_id FROM unnest(p_movements) m ORDER BY 1);
   balances {{merchant_balances}}[];
   place int := 0;
@@ -65,7 +65,7 @@ BEGIN
       number := {{next_number}}(held.last_id);
     END IF;
     created := {{created_at}}(number);
-    -- A void and a won dispute move no money. A settlement does not concern the merchant's balance, so it has no line.
+    -- A void and a won dispute move no money. A settlement does not change the merchant's balance, so it has no line.
     journal_kind := CASE
       WHEN m.kind IN ('void', 'disputeWon') THEN NULL
       WHEN m.kind = 'disputeLost' THEN 'dispute'
@@ -85,7 +85,7 @@ BEGIN
       entries := entries || legs;
       journal := ROW(m.merchant_id, journal_id, created, journal_kind, coalesce(entry_id, m.cause_id, journal_id),
         m.test, NULL, 1);
-      -- The bytes of the entries follow those of their journal. A missing side adds no bytes.
+      -- The hash covers the journal and then its entries. A missing entry adds no bytes.
       held.chain_head := sha256('\x01' || held.chain_head || record_send(journal)
         || coalesce(record_send(legs[1]), '') || coalesce(record_send(legs[2]), '') || coalesce(record_send(legs[3]), '')
         || coalesce(record_send(legs[4]), '') || coalesce(record_send(legs[5]), '') || coalesce(record_send(legs[6]), '')
@@ -94,8 +94,8 @@ BEGIN
       journal.hash := held.chain_head;
       journals := journals || journal;
     END IF;
-    -- Live captures, refunds and voids are handed over to the acquirer. An entry that takes another entry back is not handed
-    -- over: the acquirer has rejected the other entry, and so knows.
+    -- Hand over live captures, refunds and voids to the acquirer. Do not hand over an entry that takes back a rejected entry,
+    -- because the acquirer itself has rejected it.
     IF entry_id IS NOT NULL THEN
       trail_entry := ROW(m.merchant_id, entry_id, created, m.transaction_id, m.seq, m.kind, m.amount, m.gross,
         m.fee_flat, m.fee_rate,

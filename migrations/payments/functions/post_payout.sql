@@ -1,6 +1,6 @@
 -- distribute: everywhere
--- Books a payout and inserts its row. p_id and p_created: taken under the merchant's lock, which the caller holds. A test payout
--- is settled at once. The caller has looked for a payout of the day under that lock, so no day is paid out twice.
+-- Books a payout and inserts its row. p_id and p_created: created under the merchant's lock, which the caller holds. A test
+-- payout is settled immediately. Under that lock, the caller has checked that the day has no payout yet.
 CREATE OR REPLACE FUNCTION {{post_payout}}(
   p_merchant {{merchants}}, p_id text, p_created timestamptz, p_date date, p_amount bigint
 )

@@ -1,5 +1,5 @@
 -- distribute: everywhere
--- Eight random hexadecimal digits, the tag of a new merchant, app or user.
+-- Returns eight random hexadecimal digits: the tag of a new merchant, app or user.
 CREATE OR REPLACE FUNCTION {{random_tag}}()
 RETURNS text
 LANGUAGE sql

@@ -1,9 +1,9 @@
 -- distribute: everywhere
--- Writes the transaction of an attempt, under the merchant's lock: its row, its id, its event and, if the scenario of the card
--- says so, a fraud alert. p_transaction: the request of the attempt. p_outcome and p_error_code: approved without an error code,
--- or another outcome with one. Returns the id.
+-- Writes the transaction of an attempt, under the merchant's lock: its row, its id, its event and, if the card's scenario has
+-- one, a fraud alert. p_transaction: the request of the attempt. p_outcome and p_error_code: approved without an error code, or
+-- another outcome with an error code. Returns the id.
 --
--- Its funding currency is read under the lock of the balance, so a move of the merchant to the euro is before or after it.
+-- The funding currency is read under the lock of the balance, so a move of the merchant to the euro comes wholly before or after.
 CREATE OR REPLACE FUNCTION {{record_authorization}}(
   p_merchant_id text, p_transaction jsonb, p_outcome text, p_error_code int, p_acquirer_ref text
 )
@@ -16,7 +16,7 @@ DECLARE
   new_id text := {{id_at}}(ids.first, ids.tag);
   approved boolean := p_error_code IS NULL;
 BEGIN
-  -- The login of the service may call with any arguments. A CHECK demands the reference of the acquirer of a live approval.
+  -- The login of the service can pass any arguments. A CHECK requires the acquirer's reference for a live approval.
   IF (p_outcome = 'approved') <> approved THEN
     RAISE EXCEPTION 'an approval has no error, and any other outcome has one' USING ERRCODE = 'check_violation';
   END IF;

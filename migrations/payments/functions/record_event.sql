@@ -1,5 +1,5 @@
 -- distribute: everywhere
--- Appends an event that concerns no money. Takes its id under the merchant's lock, so its row and its job are new.
+-- Appends an event that concerns no money. Its id is created under the merchant's lock, so its row and its job are new.
 CREATE OR REPLACE FUNCTION {{record_event}}(p_merchant_id text, p_type text, p_object_id text, p_data jsonb)
 RETURNS void
 LANGUAGE plpgsql

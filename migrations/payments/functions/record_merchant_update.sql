@@ -1,6 +1,6 @@
 -- distribute: everywhere
--- Records a changed merchant and adds the event. The event contains the merchant as it is now, with its balance: later changes
--- must not show in it.
+-- Records a changed merchant and adds the event. The event contains the present merchant with its balance, because later changes
+-- must not appear in it.
 CREATE OR REPLACE FUNCTION {{record_merchant_update}}(p_merchant_id text)
 RETURNS void
 LANGUAGE plpgsql

@@ -1,13 +1,13 @@
 -- distribute: everywhere
 -- Appends the present state of rows to the merchant's chain of states. p_table and p_ids: the rows. A function that inserts or
--- changes such a row calls this one afterwards, in the same database transaction. A trigger would also record, and so confirm,
--- what somebody changes by hand.
+-- changes such a row calls this function afterwards, in the same database transaction. A trigger would also record, and so
+-- confirm, changes by hand.
 --
--- record_send writes texts in the encoding of the client, so the function sets it: a caller with another encoding than UTF-8
--- would make links that do not match. (reference: Chain of states)
+-- record_send writes texts in the encoding of the client, so the function sets the encoding. Otherwise a caller with another
+-- encoding than UTF-8 would create hashes that do not match. (reference: Chain of states)
 --
--- Lock: the balance, until the commit, so that no two callers continue the chain from the same end. A caller has locked the
--- rows before, as every function does, so that two of them never wait for each other.
+-- Lock: the balance, until the commit, so that two calls never continue the chain from the same end. Every caller has locked the
+-- rows before, which prevents deadlocks.
 CREATE OR REPLACE FUNCTION {{record_states}}(p_merchant_id text, p_table text, p_ids text[])
 RETURNS void
 LANGUAGE plpgsql

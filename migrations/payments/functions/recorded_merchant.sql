@@ -1,5 +1,5 @@
 -- distribute: everywhere
--- The row of a merchant, compared with what was recorded. Both are of one moment: the returned row is the compared one.
+-- Returns the row of a merchant after a comparison with its record. The returned row is the compared row: both have one snapshot.
 CREATE OR REPLACE FUNCTION {{recorded_merchant}}(p_merchant_id text)
 RETURNS {{merchants}}
 LANGUAGE plpgsql STABLE

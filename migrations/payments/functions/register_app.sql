@@ -1,9 +1,9 @@
 -- distribute: coordinator
--- Makes an app for a client. p_code_hash: the digest of the code of an invitation; NULL where nobody needs one. The other
--- parameters are as for create_app. (reference: Registration)
+-- Creates an app for a client. p_code_hash: the digest of an invitation code; NULL if no code is needed. The other parameters are
+-- as for create_app. (reference: Registration)
 --
--- Verdict: closed while an operator has closed registration; not-invited unless the code is good; done, with the id of the app.
--- A second request with the code waits for the first, and finds the code used.
+-- Verdict: closed if an operator has closed registration; not-invited if the code is not valid; done, with the id of the app. A
+-- second request with the code waits for the first, and finds the code used.
 --
 -- Lock order: the registration, the invitation. A call that closes the registration waits for the requests that have found it
 -- open.
@@ -21,7 +21,7 @@ BEGIN
     RETURN NEXT; RETURN;
   END IF;
   IF p_code_hash IS NOT NULL THEN
-    -- The invitation may expire while this waits for its row.
+    -- The invitation may expire while this call waits for its row.
     PERFORM FROM {{app_invitations}} i WHERE i.code_hash = p_code_hash FOR UPDATE;
     moment := date_trunc('milliseconds', clock_timestamp());
     UPDATE {{app_invitations}} i SET used = moment

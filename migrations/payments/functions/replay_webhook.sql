@@ -1,9 +1,9 @@
 -- distribute: p_merchant_id
--- Sends the events after p_after to one webhook again, and from then on new ones. Returns how many events; NULL when there is no
--- such webhook. Leaves out events that wait in the outbox: they will be sent anyway.
+-- Sends the events after p_after to one webhook again, and enables the webhook for new events. Returns the number of events; NULL
+-- if the webhook does not exist. Skips events that already wait in the outbox: they will be sent anyway.
 --
--- Lock order: the webhook, the jobs by the id of their event. Two calls for one merchant take the jobs in the same order, so
--- that they never wait for each other.
+-- Lock order: the webhook, the jobs by the id of their event. Two calls for one merchant lock the jobs in the same order, which
+-- prevents deadlocks.
 CREATE OR REPLACE FUNCTION {{replay_webhook}}(p_merchant_id text, p_webhook_id text, p_after text)
 RETURNS bigint
 LANGUAGE plpgsql {{include:definer.sql}}

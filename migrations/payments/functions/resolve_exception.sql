@@ -1,6 +1,6 @@
 -- distribute: p_merchant_id
--- Marks an exception as resolved, unless it is already. Returns the exception with the currency of its merchant, and whether it
--- has waited until now; no row where the merchant has no such exception. (console reference: Routes of payments)
+-- Marks an exception as resolved, unless it is resolved already. Returns the exception with the currency of its merchant, and
+-- whether it was open until now. No row if the merchant has no such exception. (console reference: Routes of payments)
 --
 -- Lock order: the balance, the exception, as in move_currency.
 CREATE OR REPLACE FUNCTION {{resolve_exception}}(p_merchant_id text, p_exception_id text)

@@ -1,8 +1,8 @@
 -- distribute: everywhere
--- Resolves the exception that a report of an acquirer has left under p_reference, because the report is applied now. An
--- exception that holds back money is left to the operator: the acquirer may take that money beside.
+-- Resolves the exception that an earlier report of an acquirer has left under p_reference, because the report is booked now. An
+-- exception that holds back money stays open for the operator: the acquirer may take that money in addition.
 --
--- Lock: the exception. A caller has locked the balance before, as in move_currency.
+-- Lock: the exception. The caller has locked the balance before, as in move_currency.
 CREATE OR REPLACE FUNCTION {{resolve_reported}}(p_merchant_id text, p_reference text)
 RETURNS void
 LANGUAGE plpgsql

@@ -1,6 +1,6 @@
 -- distribute: coordinator
--- Gives back what a key has taken, after its refund was refused. Answers whether it did: what a repeat has used meanwhile stays
--- taken.
+-- Gives back the refund quota that a key has taken, after its refund was refused. Returns false if an idempotent request has used
+-- the quota meanwhile.
 --
 -- Lock order: the use, the sum of the day, as in take_allowance.
 CREATE OR REPLACE FUNCTION {{return_allowance}}(p_actor_id text, p_key text)

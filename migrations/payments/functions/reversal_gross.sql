@@ -1,5 +1,6 @@
 -- distribute: everywhere
--- The worth of p_amount more units of a transaction's captures, in its funding currency, after p_reversed units are reversed.
+-- Returns the worth of p_amount units of a transaction's captures, in its funding currency, if p_reversed units are already
+-- reversed.
 CREATE OR REPLACE FUNCTION {{reversal_gross}}(p_merchant_id text, p_transaction_id text, p_reversed bigint, p_amount bigint)
 RETURNS bigint
 LANGUAGE plpgsql STABLE

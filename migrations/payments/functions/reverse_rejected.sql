@@ -1,9 +1,9 @@
 -- distribute: everywhere
--- Takes back rejected captures of a transaction, but never so much that less is left than was refunded and disputed. Returns the
--- rest, which stays owed until the next call. (reference: What is taken back)
+-- Reverses rejected captures of a transaction, but leaves at least the refunded and disputed amount captured. Returns the rest,
+-- which stays owed until the next call. (reference: What is taken back)
 --
 -- Lock order: the transaction, the balance. Every function that changes the money of a transaction locks the transaction before
--- the balance, so that two of them never wait for each other.
+-- the balance, so two functions cannot deadlock.
 CREATE OR REPLACE FUNCTION {{reverse_rejected}}(p_merchant_id text, p_transaction_id text)
 RETURNS bigint
 LANGUAGE plpgsql

@@ -1,14 +1,14 @@
 -- distribute: coordinator
--- Ends an app's membership of a merchant, and adds the event. The next call of the app is refused. Deletes the invitations too
--- that the app has made and nobody has accepted.
+-- Ends an app's membership of a merchant, and adds the event. The next call of the app is refused. Also deletes the open
+-- invitations that the app has made.
 --
--- Verdict: that of judge_access; not-found; last-app when an app would remove the last app of a live merchant without a user:
--- nobody could then reach the merchant and its money through the API. A user who is a member may remove it, and an invited user
--- is no member yet. An app without a good key reaches nothing, so it does not count. (reference: Apps of a merchant)
+-- Verdict: that of judge_access; not-found; last-app if an app would remove the last app of a live merchant without users: then
+-- no caller could reach the merchant and its money through the API. A user who is a member may remove the last app; an invited
+-- user is not a member yet. An app without a valid key does not count. (reference: Apps of a merchant)
 --
--- Lock order: the memberships of all apps by the id of the app, those of users, invitations by the app, the balance. All are
--- locked so that, of two members that remove themselves or each other at once, the second sees who is left. Access is judged
--- again under the locks: the first may have removed the second.
+-- Lock order: the memberships of all apps by the id of the app, those of users, invitations by the app, the balance. The function
+-- locks all members, so that if two members remove themselves or each other in parallel, the second call sees the remaining
+-- members. It checks access again under the locks, because the first call may have removed the caller of the second.
 CREATE OR REPLACE FUNCTION {{revoke_app}}(p_caller {{caller}}, p_merchant_id text, p_app_id text)
 RETURNS TABLE (verdict text, identity_id text)
 LANGUAGE plpgsql {{include:definer.sql}}
@@ -36,7 +36,7 @@ BEGIN
   DELETE FROM {{merchant_apps}} a WHERE a.merchant_id = p_merchant_id AND a.app_id = p_app_id;
   IF FOUND THEN
     PERFORM {{end_invitations_by}}(p_merchant_id, identity_id, p_app_id);
-    -- The event keeps the app, because clean-up may delete it from now on.
+    -- The event contains the app, because clean-up may delete it from now on.
     PERFORM {{record_event}}(
       p_merchant_id, 'app.revoked', p_app_id, (SELECT to_jsonb(a) FROM {{apps}} a WHERE a.id = p_app_id)
     );

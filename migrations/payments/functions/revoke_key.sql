@@ -1,10 +1,9 @@
 -- distribute: coordinator
--- Revokes a key of the app that calls. is_last: the key is the last good key of the app, so nothing was revoked.
+-- Revokes an API key of the calling app. is_last: the key is the last valid key of the app, so it was not revoked.
 --
 -- Verdict: unauthorized, not-found or done. (reference: Keys of an app)
 --
--- Lock order: the app, its keys. Every call that makes or revokes a key locks the app first, so that two calls never wait for
--- each other.
+-- Lock order: the app, its keys. Every call that creates or revokes a key locks the app first, so two calls cannot deadlock.
 CREATE OR REPLACE FUNCTION {{revoke_key}}(p_key_mac bytea, p_key_id text)
 RETURNS TABLE (verdict text, identity_id text, is_last boolean)
 LANGUAGE plpgsql {{include:definer.sql}}

@@ -1,17 +1,17 @@
 -- distribute: coordinator
--- Ends a user's membership of a merchant, and adds the event. Deletes the user's invitations too, and those that the user has
--- made and nobody has accepted: they may lead to another address of the user. p_user_id: the id that members see. Members may
--- also use the id of their own user record: they know no other id of themselves.
+-- Ends a user's membership of a merchant, and adds the event. Also deletes the user's invitations, and the open invitations that
+-- the user has made, because these may go to another address of the user. p_user_id: the id that members see. Users may also give
+-- their own user id, because they know no other id of themselves.
 --
--- Verdict: that of judge_access; not-found; last-user when a user would remove the last user of a live merchant without an app:
--- nobody could then reach the merchant and its money through the API. An invited user is no member yet, and an app without a
--- good key does not count; done. (reference: Users of a merchant)
+-- Verdict: that of judge_access; not-found; last-user if the last user of a live merchant without apps would be removed: then no
+-- caller could reach the merchant and its money through the API. An invited user is not a member yet, and an app without a valid
+-- key does not count; done. (reference: Users of a merchant)
 --
--- Lock order: the memberships of apps, those of users, the invitations of the user, those by the user, the balance. All members
--- are locked so that, of two members that leave at once, the second sees who is left. Access is judged again under the locks:
--- an app that leaves a live merchant counts on its users, so it removes none of them afterwards. accept_invitation takes the
--- membership before its invitations too, and invite_user takes it before the balance, so that two calls never wait for each
--- other. The invitation that invite_user may add under the lock of the balance is new: nobody can wait for it.
+-- Lock order: the memberships of apps, those of users, the invitations of the user, those by the user, the balance. The function
+-- locks all members, so that if two members leave in parallel, the second call sees the remaining members. It checks access again
+-- under the locks: an app may leave a live merchant because users remain, and must not remove these users afterwards.
+-- accept_invitation locks the membership before its invitations too, and invite_user locks it before the balance, so two calls
+-- cannot deadlock. invite_user may add an invitation under the lock of the balance, but no call can wait for a new row.
 CREATE OR REPLACE FUNCTION {{revoke_user}}(p_caller {{caller}}, p_merchant_id text, p_user_id text)
 RETURNS TABLE (verdict text, identity_id text)
 LANGUAGE plpgsql {{include:definer.sql}}

@@ -1,11 +1,11 @@
 -- distribute: p_merchant_id
--- Gives a webhook another secret. For a day both secrets sign, so that a client can change over without a gap. p_secret_sealed:
--- NULL to check access only.
+-- Replaces the secret of a webhook. For a day both secrets sign, so that a client can switch without an interruption.
+-- p_secret_sealed: NULL to check access only.
 --
 -- Verdict: that of judge_access or claim_key; not-found; done with the row.
 --
--- Lock order: the webhook, the key. Every call takes them in this order, so that two calls never wait for each other. A key
--- is claimed only for a webhook that exists, and that nobody can delete before the commit.
+-- Lock order: the webhook, the key. Every call locks them in this order, so two calls cannot deadlock. The key is claimed only if
+-- the webhook exists, and the lock prevents its deletion before the commit.
 CREATE OR REPLACE FUNCTION {{rotate_webhook_secret}}(
   p_caller {{caller}}, p_merchant_id text, p_webhook_id text, p_secret_sealed bytea
 )

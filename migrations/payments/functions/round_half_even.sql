@@ -1,6 +1,6 @@
 -- distribute: everywhere
--- The integer nearest to n/d; of two equally near integers, the even one. n >= 0, d > 0. One expression, so that the planner
--- inlines it into its caller. (reference: Rounding)
+-- Returns the integer nearest to n/d; of two equally near integers, the even one. n >= 0, d > 0. The body is one expression, so
+-- that the planner can inline it. (reference: Rounding)
 CREATE OR REPLACE FUNCTION {{round_half_even}}(n numeric, d numeric)
 RETURNS bigint
 LANGUAGE sql IMMUTABLE PARALLEL SAFE

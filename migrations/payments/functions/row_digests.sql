@@ -1,11 +1,11 @@
 -- distribute: everywhere
--- The digests of rows of a table below a merchant, or of the merchant's own row: of the columns that move money, of those that
--- say who gets or pays it, and of its terms. Digests are stored, so the columns and their order must not change: another list is
--- another version of the hash.
+-- Returns three digests for each row of a merchant's table, or for the merchant's own row. money: the columns that move money.
+-- party: the columns that identify the payer or payee. terms: the other terms. Digests are stored, so the columns and their order
+-- must not change: a different list needs a new version of the hash.
 --
--- Open operations follow from the trail and are not recorded; an answer decides whether a capture is paid out. Exceptions are
--- recorded that hold back money. The digest of a transaction includes its card. record_send writes texts in the encoding of the
--- client, so the function sets it.
+-- Open operations are not recorded, because they follow from the trail. Answered operations are recorded, because the answer
+-- decides whether a capture is paid out. Exceptions are recorded if they hold back money. The digest of a transaction includes
+-- its card. record_send encodes texts in client_encoding, so the function sets it.
 CREATE OR REPLACE FUNCTION {{row_digests}}(p_merchant_id text, p_table text, p_ids text[])
 RETURNS TABLE (row_id text, money bytea, party bytea, terms bytea)
 LANGUAGE plpgsql STABLE

@@ -1,11 +1,10 @@
 -- distribute: p_merchant_id
--- Carries out captures, refunds and voids on transactions of one merchant, as run_operations does for
--- transactions of any: with the same verdicts, locks and rows. A distributed database is called with this
--- one, because all statements of it run on the node of the merchant. p_merchant_id: '' when the ids belong to
--- no merchant.
+-- Executes captures, refunds and voids on transactions of one merchant, with the verdicts, locks and rows of run_operations. With
+-- a distributed database the service calls this function, because all its statements run on the merchant's node. p_merchant_id:
+-- '' if the ids belong to no merchant.
 --
--- A statement names one table, and finds its rows by the merchant: a distributed database keeps the plan of such a statement, and
--- plans any other again at each call.
+-- Each statement reads one table and filters by merchant. A distributed database keeps the plan of such a statement, but plans
+-- all other statements again at each call.
 --
 -- Lock order: the transactions by their id, the balance, the keys, as in run_operations.
 CREATE OR REPLACE FUNCTION {{run_merchant_operations}}(
@@ -22,17 +21,17 @@ DECLARE
   {{include:operation_variables.sql}}
   merchant {{merchants}};
   movement {{movement}}; used_key {{idempotency}};
-  -- The ids of all transactions that are asked for, of this merchant's transactions, and of the transactions to lock.
+  -- The ids of the requested transactions, of those that belong to the merchant, and of those to lock.
   asked text[]; present text[]; wanted text[];
   locked {{transactions}}[] := '{}';
-  -- The key and the user of the operation before, the app or user that they name, and whether it belongs to the merchant.
+  -- The key and the user of the previous operation, the app or user that they identify, and its membership of the merchant.
   caller record := ROW(NULL::text, NULL::text);
   identity text; member_of text;
   instrument {{instruments}}; trail json;
 BEGIN
   PERFORM {{lock_tenant}}(p_merchant_id);
   {{include:check_operation_terms.sql}}
-  -- 1. Judge API key, transaction, membership and permission, in this order.
+  -- 1. Check API key, transaction, membership and permission, in this order.
   SELECT m.* INTO merchant FROM {{merchants}} m WHERE m.id = p_merchant_id;
   asked := ARRAY(SELECT a.operation ->> 'transactionId' FROM json_array_elements(p_operations) AS a (operation));
   SELECT array_agg(x.id) INTO present FROM {{transactions}} x WHERE x.merchant_id = p_merchant_id AND x.id = ANY (asked);
@@ -52,7 +51,7 @@ BEGIN
     judged := judged || {{include:judged_operation.sql operation => each, identity_id => identity, member_of => member_of,
       is_found => each.transaction_id = ANY (present), merchant => merchant, merchant_id => p_merchant_id}};
   END LOOP;
-  -- 2. The rows are locked one by one, in the order of their ids.
+  -- 2. Lock the rows one by one, in the order of their ids.
   wanted := ARRAY(SELECT v.transaction_id FROM unnest(judged) v WHERE v.verdict = 'done');
   FOR held IN
     SELECT x.* FROM {{transactions}} x WHERE x.merchant_id = p_merchant_id AND x.id = ANY (wanted) ORDER BY x.id FOR UPDATE
@@ -65,10 +64,10 @@ BEGIN
     LEFT JOIN unnest(locked) t ON t.id = v.transaction_id
     ORDER BY v.transaction_id
   LOOP
-    -- 3. Each operation is decided, in the order of the transactions.
+    -- 3. Decide each operation, in the order of the transactions.
     {{include:decide_next.sql}}
   END LOOP;
-  -- 4. The ledger, the amounts of the transactions, and the keys.
+  -- 4. Write the ledger, the amounts of the transactions, and the keys.
   IF cardinality(movements) > 0 THEN
     PERFORM FROM {{post}}(movements);
     FOREACH movement IN ARRAY movements LOOP
@@ -83,7 +82,7 @@ BEGIN
         used_key.trail_length, used_key.body, used_key.created);
     END LOOP;
   END IF;
-  -- 5. A repeat shows its trail as it was: up to the entry of its first request.
+  -- 5. An idempotent request returns its trail as it was then: up to the entry of its first request.
   FOREACH result IN ARRAY results LOOP
     held := result.transaction; movement := result.movement;
     SELECT n.* INTO instrument FROM {{instruments}} n WHERE n.merchant_id = p_merchant_id AND n.id = held.instrument_id;

@@ -1,22 +1,22 @@
 -- distribute: coordinator
--- Carries out captures, refunds and voids: one of them, or many on different transactions. p_operations: [{keyMac, userEmail,
+-- Executes captures, refunds and voids: one operation, or many on different transactions. p_operations: [{keyMac, userEmail,
 -- kind, transactionId, amount, currency, descriptor, reference, key, fingerprint}, ...], with digests in hexadecimal digits.
--- p_margin_bps: the margin of an exchange. p_rate_age_days_max: how old a rate may be for a live merchant.
+-- p_margin_bps: the margin of an exchange. p_rate_age_days_max: the maximum age of a rate for a live merchant.
 --
--- Returns one row for each operation, in their order, with its own verdict: unauthorized, not-found or forbidden; replayed with
--- the transaction as it was then, or key-mismatch; currency-mismatch, limit-exceeded with the largest amount that is possible,
--- trail-full or rate-unavailable; done. movement has the amounts after the operation, transaction is the row before it. An
--- exception, such as a lock that was not granted in time, leaves nothing of the whole call.
+-- Returns one row with a verdict for each operation, in their order: unauthorized, not-found or forbidden; replayed with the
+-- transaction as it was then, or key-mismatch; currency-mismatch, limit-exceeded with the largest possible amount, trail-full or
+-- rate-unavailable; done. movement has the amounts after the operation, transaction is the row before it. An exception, such as a
+-- lock that was not granted in time, rolls back the whole call.
 --
--- Every answer and event of a transaction contains its whole trail, so a trail is bounded. Captures end at 200 entries, refunds
--- and voids at 300, so that captures leave room to refund and void. The login of the service chooses margin and amounts, so the
--- function checks both. (reference: Operations)
+-- Every answer and event of a transaction contains its whole trail, so the length of a trail is limited. Captures end at 200
+-- entries, refunds and voids at 300, so that refunds and voids are still possible after the last capture. The database login of
+-- the service chooses the margin and the amounts, so the function checks both. (reference: Operations)
 --
--- Steps: 1. judge the caller of each operation; 2. lock the transactions; 3. decide each operation by
--- decide_operation; 4. write at once what is done; 5. return the verdicts with the trails.
+-- Steps: 1. check the caller of each operation; 2. lock the transactions; 3. decide each operation by decide_operation; 4. write
+-- all accepted operations together; 5. return the verdicts with the trails.
 --
--- Lock order: the transactions by merchant and id, the balances by merchant, the keys. Each call takes them in this order, so
--- that two calls never wait for each other. A repeat waits for its transaction, and then sees the key of the first request.
+-- Lock order: the transactions by merchant and id, the balances by merchant, the keys. Each call takes locks in this order, so
+-- two calls cannot deadlock. An idempotent request waits for its transaction, and then finds the key of the first request.
 CREATE OR REPLACE FUNCTION {{run_operations}}(p_operations json, p_margin_bps int, p_rate_age_days_max int)
 RETURNS TABLE (
   verdict text, identity_id text, possible bigint, movement {{movement}}, transaction {{transactions}},
@@ -29,7 +29,7 @@ DECLARE
   {{include:operation_variables.sql}}
 BEGIN
   {{include:check_operation_terms.sql}}
-  -- 1. Judge API key, transaction, membership and permission, in this order. The alias is read only when no merchant has the tag.
+  -- 1. Check API key, transaction, membership and permission, in this order. The alias is read only if no merchant has the tag.
   SELECT array_agg({{include:judged_operation.sql operation => i, identity_id => c.identity_id,
     member_of => s.merchant_id, is_found => m.id IS NOT NULL, merchant => m, merchant_id => m.id}} ORDER BY i.place)
     INTO judged
@@ -44,7 +44,7 @@ BEGIN
     LIMIT 1
   ) m ON true
   LEFT JOIN LATERAL ({{include:membership.sql merchant_id => m.id, identity_id => c.identity_id}}) s ON true;
-  -- 2. Each transaction is locked as it is fetched: one statement reads and locks all of them.
+  -- 2. One statement reads and locks all transactions.
   FOR each IN
     SELECT v.place, t AS transaction
     FROM (
@@ -56,10 +56,10 @@ BEGIN
       WHERE t.merchant_id = v.merchant_id AND t.id = v.transaction_id AND v.verdict = 'done' FOR UPDATE
     ) t ON true
   LOOP
-    -- 3. Each operation is decided, in the order of the merchants.
+    -- 3. Decide each operation, in the order of the merchants.
     {{include:decide_next.sql}}
   END LOOP;
-  -- 4. The ledger, the amounts of the transactions, and the keys.
+  -- 4. Write the ledger, the amounts of the transactions, and the keys.
   IF cardinality(movements) > 0 THEN
     PERFORM FROM {{post}}(movements);
     UPDATE {{transactions}} t SET pending = v.pending, captured = v.captured, refunded = v.refunded,
@@ -67,7 +67,7 @@ BEGIN
       FROM unnest(movements) v WHERE t.merchant_id = v.merchant_id AND t.id = v.transaction_id;
     IF cardinality(keys) > 0 THEN INSERT INTO {{idempotency}} SELECT * FROM unnest(keys); END IF;
   END IF;
-  -- 5. A repeat shows its trail as it was: up to the entry of its first request.
+  -- 5. An idempotent request returns its trail as it was then: up to the entry of its first request.
   RETURN QUERY SELECT r.verdict, r.identity_id, r.possible, r.movement, r.transaction, n, e.trail
     FROM unnest(results) WITH ORDINALITY r
     LEFT JOIN {{instruments}} n

@@ -1,10 +1,11 @@
 -- distribute: coordinator
--- Carries out a capture, refund or void that an operator asks for, in the transaction of their change. No membership is judged,
--- because the role of the operator was; the permissions of the merchant count as for its members. p_merchant_id: the merchant of
--- the transaction. p_margin_bps and p_rate_age_days_max: as in run_operations. (console reference: Routes of payments)
+-- Executes a capture, refund or void for an operator, in the database transaction of the operator's change. The service has
+-- checked the role of the operator, so this function checks no membership. The permissions of the merchant apply as for its
+-- members. p_merchant_id: the merchant of the transaction. p_margin_bps and p_rate_age_days_max: as in run_operations. (console
+-- reference: Routes of payments)
 --
--- Returns one row with the columns of run_operations: not-found, forbidden when the merchant may not do this, the reasons of
--- decide_operation, or done. claim_operator_change knows repeats, so the operation has no Idempotency-Key of its own.
+-- Returns one row with the columns of run_operations: not-found, forbidden if the merchant lacks the permission, the verdicts of
+-- decide_operation, or done. claim_operator_change detects idempotent requests, so the operation has no Idempotency-Key.
 --
 -- Lock order: the transaction, the balance, as in run_operations.
 CREATE OR REPLACE FUNCTION {{run_operator_operation}}(

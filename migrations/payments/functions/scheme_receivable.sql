@@ -1,6 +1,6 @@
 -- distribute: everywhere
--- The amount that the scheme owes for a merchant's captures in a currency, less refunds and settlements. Sums continue from the
--- last snapshot.
+-- Returns the amount that the scheme owes for a merchant's captures in a currency, less refunds and settlements. Adds the entries
+-- since the last snapshot to the sum of the snapshot.
 CREATE OR REPLACE FUNCTION {{scheme_receivable}}(p_merchant_id text, p_currency text)
 RETURNS numeric
 LANGUAGE plpgsql STABLE

@@ -1,5 +1,5 @@
 -- distribute: everywhere
--- The most that an acquirer can take back: what it has settled, refunds and lost disputes.
+-- Returns the maximum amount that an acquirer can take back: its settlements, refunds and lost disputes.
 CREATE OR REPLACE FUNCTION {{scheme_returnable}}(p_merchant_id text, p_currency text)
 RETURNS numeric
 LANGUAGE plpgsql STABLE

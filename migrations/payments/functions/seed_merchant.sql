@@ -1,7 +1,7 @@
 -- distribute: coordinator
--- Inserts a merchant of a seed file with its balance. p_merchant: fields named as the columns. The merchant's tag is the tag of
--- its id if that tag is free, and otherwise a random tag: ids below the merchant then need an alias. False when the merchant
--- exists already.
+-- Inserts a merchant of a seed file with its balance. p_merchant: its fields have the names of the columns. The tag is that of
+-- the merchant's id if that tag is free. Otherwise it is random, and ids of the merchant's objects need an alias. Returns false
+-- if the merchant exists.
 CREATE OR REPLACE FUNCTION {{seed_merchant}}(p_merchant jsonb)
 RETURNS boolean
 LANGUAGE plpgsql

@@ -1,6 +1,5 @@
 -- distribute: coordinator
--- Inserts a transaction of a seed file, as add_transaction does. False for a live merchant: no acquirer would know the
--- transaction.
+-- Inserts a transaction of a seed file by add_transaction. Returns false for a live merchant: no acquirer has the transaction.
 CREATE OR REPLACE FUNCTION {{seed_transaction}}(p_merchant_id text, p_transaction jsonb, p_card jsonb)
 RETURNS boolean
 LANGUAGE plpgsql

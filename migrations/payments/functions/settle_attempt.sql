@@ -1,11 +1,10 @@
 -- distribute: p_merchant_id
--- Stores the outcome of an attempt whose outcome was unknown: an inquiry or an operator has found it.
--- p_state: declined, or reversed for an approval that the acquirer has taken back. False when the attempt is
--- no longer unknown, so a second call changes nothing. (reference: Attempts)
+-- Stores the outcome of an unknown attempt, after an inquiry or an operator has found it. p_state: declined, or reversed if the
+-- acquirer has taken back its approval. Returns false if the attempt is no longer unknown, so a second call changes nothing.
+-- (reference: Attempts)
 --
--- Lock order: the attempt, and nothing else. A second call waits for the row, looks at it again and returns
--- false. finish_payment and finish_charge lock the attempt first too. This function locks nothing else, so it
--- and they never wait for each other.
+-- Lock order: only the attempt. A second call waits for the row, reads it again and returns false. finish_payment and
+-- finish_charge lock the attempt first too. This function takes no other lock, so it cannot deadlock with them.
 CREATE OR REPLACE FUNCTION {{settle_attempt}}(p_merchant_id text, p_attempt_id text, p_state text)
 RETURNS boolean
 LANGUAGE plpgsql {{include:definer.sql}}

@@ -1,12 +1,12 @@
 -- distribute: p_merchant_id
--- Stores the sums of a merchant's accounts up to the end of the last UTC day that is over, and returns how many. The sum of an
--- account continues from its last snapshot; an account without entries since then keeps that one.
+-- Stores the sums of a merchant's accounts up to the end of the last complete UTC day, and returns how many sums it stored. Each
+-- sum continues from the last snapshot of the account. An account without new entries gets no new snapshot.
 --
--- The function takes no date from its caller: a sum of a day to come would hide later entries from the check of settlements.
--- The day is over for the merchant, too: its last id is of a later day, and under the lock all entries with lower ids are there.
--- So no entry can come into the day any more, whatever the clock does. (reference: Accounts)
+-- The caller cannot choose the date: a sum for a future day would hide later entries from the check of settlements. The day is
+-- also complete for the merchant: its last id is of a later day, and under the lock all entries with lower ids exist. So no entry
+-- can be added to the day, even if the clock goes back. (reference: Accounts)
 --
--- Lock order: the balance, which a second call for the merchant waits for.
+-- Lock order: the balance. A second call for the merchant waits for it.
 CREATE OR REPLACE FUNCTION {{snapshot_accounts}}(p_merchant_id text)
 RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER
@@ -39,7 +39,7 @@ BEGIN
       ORDER BY s.date DESC LIMIT 1;
     INSERT INTO {{account_snapshots}} (merchant_id, account, currency, test, date, sum)
       VALUES (p_merchant_id, added.account, added.currency, added.test, day, added.sum + coalesce(earlier, 0))
-      -- A second call of the day finds the sum of the first.
+      -- A second call on the same day finds the sum of the first call.
       ON CONFLICT DO NOTHING;
     IF FOUND THEN made := made + 1; END IF;
   END LOOP;

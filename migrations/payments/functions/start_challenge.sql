@@ -1,9 +1,8 @@
 -- distribute: p_merchant_id
--- Stores when the customer of an order was first asked, and where the challenge leads. p_origin: NULL when
--- the request did not say; the last known origin stays. True when the customer was first asked less than two
--- seconds ago.
+-- Stores the time of the first challenge of an order, its origin and its return URL. p_origin: NULL keeps the last known origin.
+-- Returns whether the first challenge was less than two seconds ago.
 --
--- Lock order: the session alone. Of two first questions at once, the second keeps the moment of the first.
+-- Lock order: only the session. Of two parallel first challenges, the second keeps the time of the first.
 CREATE OR REPLACE FUNCTION {{start_challenge}}(p_merchant_id text, p_session_id text, p_origin text, p_return_url text)
 RETURNS boolean
 LANGUAGE plpgsql {{include:definer.sql}}

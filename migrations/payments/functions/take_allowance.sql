@@ -1,12 +1,12 @@
 -- distribute: coordinator
--- Takes a part of what an operator may refund on this UTC day in a currency, under the Idempotency-Key of the
--- refund. p_limit: the most of a day, in minor units, as p_amount. (console reference: Refund quota)
+-- Takes a part of an operator's refund quota of this UTC day in a currency, under the Idempotency-Key of the refund. p_limit: the
+-- quota of a day; p_limit and p_amount are in minor units. (console reference: Refund quota)
 --
--- Verdict: taken, also when the key has taken the same already, or its refund is made; exceeded, with what is left of the day;
--- key-mismatch when the key has taken something else.
+-- Verdict: taken, also if the key has taken the same amount already, or its refund is made; exceeded, with the remaining quota of
+-- the day; key-mismatch if the key has taken another amount.
 --
--- Lock order: the use, the sum of the day. One statement adds to the sum only if it stays within the limit, so parallel refunds
--- wait for each other there. A second call with the same key waits at the use.
+-- Lock order: the use, the sum of the day. One statement adds to the sum only if the sum stays within the limit, so parallel
+-- refunds wait for each other there. A second call with the same key waits for the use.
 CREATE OR REPLACE FUNCTION {{take_allowance}}(
   p_actor_id text, p_key text, p_currency text, p_amount bigint, p_limit bigint
 )
@@ -19,12 +19,12 @@ DECLARE
   held {{allowance_uses}};
   left_over bigint;
 BEGIN
-  -- A key that is older than a day pays again: the day of the old use is over.
+  -- A key older than a day takes quota again, because the day of its old use is over.
   DELETE FROM {{allowance_uses}} u
     WHERE u.actor_id = p_actor_id AND u.key = p_key AND u.created < now() - interval '24 hours';
-  -- Old uses of other keys come after the own one: a call that waits for its own old use holds no other. A call whose key has no
-  -- old use may hold those of other keys while it waits below for another call with its key. That call never waits for them: it
-  -- has passed its own old use, and what it deletes later skips locked uses.
+  -- Delete old uses of other keys after the call's own old use. So a call that waits for its own old use holds no other use. A
+  -- call without an old use may hold old uses of other keys while it waits below for another call with its key. That other call
+  -- never waits for them: it has passed its own old use, and its later deletions skip locked uses.
   DELETE FROM {{allowance_uses}} o WHERE (o.actor_id, o.key) IN (
     SELECT u.actor_id, u.key FROM {{allowance_uses}} u WHERE u.created < now() - interval '24 hours'
       LIMIT 100 FOR UPDATE SKIP LOCKED
@@ -32,19 +32,20 @@ BEGIN
   LOOP
     INSERT INTO {{allowance_uses}} (actor_id, key, currency, day, amount, created)
       VALUES (p_actor_id, p_key, p_currency, today, p_amount, now())
-      -- The key has taken something before, which is judged below.
+      -- The key has taken quota before. The code below compares the amounts.
       ON CONFLICT DO NOTHING;
     EXIT WHEN FOUND;
     SELECT u.* INTO held FROM {{allowance_uses}} u WHERE u.actor_id = p_actor_id AND u.key = p_key FOR UPDATE;
-    -- Given back since: take it anew.
+    -- The quota was given back meanwhile, so take it again.
     CONTINUE WHEN NOT FOUND;
-    -- Of a refund that is made, a repeat may count for another amount: the limit of the day decides it, and was changed since.
+    -- After a refund is made, its idempotent request may have another amount, because the amount depends on the limit of the day,
+    -- which may have changed.
     verdict := CASE WHEN held.currency = p_currency AND (held.used OR held.amount = p_amount) THEN 'taken'
       ELSE 'key-mismatch' END;
     RETURN NEXT; RETURN;
   END LOOP;
-  -- What earlier refunds have neither used nor given back within a minute: their process has died, or found
-  -- no connection to do so. A refund that is still on its way finds its allowance gone, and is not made.
+  -- Give back quota that earlier refunds have neither used nor given back within a minute, because their process died or got no
+  -- connection. If such a refund is still running, it finds its quota gone and is not made.
   WITH unused AS (
     DELETE FROM {{allowance_uses}} o WHERE (o.actor_id, o.key) IN (
       SELECT u.actor_id, u.key FROM {{allowance_uses}} u

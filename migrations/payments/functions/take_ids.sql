@@ -1,6 +1,6 @@
 -- distribute: everywhere
 -- Takes p_count ids of a merchant: id_at(first, tag), id_at(first + 1, tag), ... Locks the balance row until the commit. The tag
--- is the tag of the merchant's last id, which always has the merchant's tag.
+-- comes from the merchant's last id, which always has the merchant's tag.
 CREATE OR REPLACE FUNCTION {{take_ids}}(p_merchant_id text, p_count int, OUT first bigint, OUT tag text)
 LANGUAGE plpgsql
 AS $$

@@ -1,7 +1,7 @@
 -- distribute: p_merchant_id
--- Stores that the client has the task of a step of an order, if the step was offered last.
+-- Stores that the client has received the task of a step of an order, if this step was offered last.
 --
--- Lock order: the session alone.
+-- Lock order: only the session.
 CREATE OR REPLACE FUNCTION {{take_step}}(p_merchant_id text, p_session_id text, p_step text)
 RETURNS void
 LANGUAGE plpgsql {{include:definer.sql}}

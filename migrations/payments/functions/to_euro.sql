@@ -1,6 +1,6 @@
 -- distribute: everywhere
--- An amount of either sign, in minor units of a currency that the euro has replaced, in minor units of the euro at the fixed
--- rate. Each of these currencies has two decimals, as the euro. (reference: Moving to the euro)
+-- Converts an amount of a currency that the euro has replaced to the euro at the fixed rate. Both amounts are in minor units and
+-- may be negative. Each of these currencies has two decimals, like the euro. (reference: Moving to the euro)
 CREATE OR REPLACE FUNCTION {{to_euro}}(p_amount bigint, p_currency text)
 RETURNS bigint
 LANGUAGE sql IMMUTABLE PARALLEL SAFE

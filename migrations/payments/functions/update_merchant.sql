@@ -1,13 +1,13 @@
 -- distribute: coordinator
--- Changes a merchant for a member. p_changes: name, email and descriptor, as far as they are given; NULL to check only access
--- and p_fixed. p_fixed: fields that never change, as the client wrote them.
+-- Changes a merchant for a member. p_changes: any of name, email and descriptor; NULL to check only access and p_fixed. p_fixed:
+-- fields that cannot change, with the values of the client.
 --
--- Verdict: that of judge_access. differing: the fields of p_fixed that differ from the merchant's; then nothing is changed.
--- Access, these fields and the change are judged against the same row. It is locked before it is compared with what was
--- recorded. A change adds to the audit log who has made it. (reference: Changing a merchant)
+-- Verdict: that of judge_access. differing: the fields of p_fixed that differ from the merchant's; then nothing is changed. The
+-- row is locked before it is compared with its recorded state. A change adds a row to the audit log with the member. (reference:
+-- Changing a merchant)
 --
--- Lock order: the merchant, its balance. The balance comes last, because everything else of the merchant waits for its lock.
--- Another change holds it until its record, which may be on another server than the row, is committed.
+-- Lock order: the merchant, its balance. The balance comes last, because all other requests of the merchant wait for its lock.
+-- Another change holds it until its record is committed, possibly on another server than the row.
 CREATE OR REPLACE FUNCTION {{update_merchant}}(p_caller {{caller}}, p_merchant_id text, p_changes jsonb, p_fixed jsonb)
 RETURNS TABLE (verdict text, identity_id text, differing text[])
 LANGUAGE plpgsql {{include:definer.sql}}

@@ -1,7 +1,6 @@
 -- distribute: coordinator
--- Marks what a key has taken as used, in the transaction of the refund. Answers whether it was there and not
--- used: a refund that was refused may have given it back since, and an earlier refund with the key has used
--- it. Then the refund must not be made.
+-- Marks the quota that a key has taken as used, in the database transaction of the refund. Returns false if there is no unused
+-- quota: a refused refund has given it back, or an earlier refund with the key has used it. Then the refund must not be made.
 --
 -- Lock order: the key of the change, which the caller has claimed, the use, then the locks of the refund.
 CREATE OR REPLACE FUNCTION {{use_allowance}}(p_actor_id text, p_key text)

@@ -1,5 +1,5 @@
 -- distribute: everywhere
--- A user as the members of a merchant see them. Until the user accepts, it has only what the members themselves wrote.
+-- Returns a user as the members of a merchant see it. Until the user accepts, this contains only data that members wrote.
 CREATE OR REPLACE FUNCTION {{user_member}}(p_member {{merchant_users}})
 RETURNS jsonb
 LANGUAGE plpgsql STABLE

@@ -1,5 +1,5 @@
 -- distribute: everywhere
--- The movement that voids the whole pending amount of a transaction.
+-- Returns the movement that voids the whole pending amount of a transaction.
 CREATE OR REPLACE FUNCTION {{void_movement}}(t {{transactions}})
 RETURNS {{movement}}
 LANGUAGE sql STABLE

@@ -1,5 +1,5 @@
--- The operations that a call asks for, as rows `i`. Their names in JSON are those of the service. `place` is their order, which
--- the results keep.
+-- The operations that a call requests, as rows `i`. The JSON names are those of the service. `place`: their order, which the
+-- results keep.
 FROM ROWS FROM (json_to_recordset(p_operations) AS (
     "keyMac" text, "userEmail" text, kind text, "transactionId" text, amount bigint, currency text, descriptor text,
     reference text, key text, fingerprint text

@@ -1,4 +1,4 @@
--- A repeat gets the webhook as the first request left it.
+-- An idempotent request gets the webhook as the first request left it.
   claimed := {{claim_key}}(p_caller, p_merchant_id, identity_id);
   IF claimed.verdict <> 'claimed' THEN
     verdict := claimed.verdict;

@@ -1,10 +1,9 @@
--- Decides the operation at the place `each.place` of `judged`, whose transaction is `each.transaction`. Reads `today` and the
--- arguments p_rate_age_days_max and p_margin_bps. Sets the same place in `results`. Appends a done operation to
--- `movements` and, with an Idempotency-Key, to `keys`. Sets `operation`, `held`, `result`, `priced_for` and
--- `fee_flat` for itself.
+-- Decides the operation at `each.place` of `judged`, with the transaction `each.transaction`. Reads `today`, p_rate_age_days_max
+-- and p_margin_bps. Stores the result at the same place of `results`. Appends a done operation to `movements` and, if it has an
+-- Idempotency-Key, to `keys`. Overwrites `operation`, `held`, `result`, `priced_for` and `fee_flat`.
 operation := judged[each.place];
 held := each.transaction;
--- The flat fee is the same for many operations: it is computed when kind, prices or currency change.
+-- Many operations have the same flat fee, so compute it only if kind, prices or currency change.
 IF operation.verdict = 'done'
   AND priced_for IS DISTINCT FROM ROW(operation.kind, operation.pricing, held.funding_currency) THEN
   priced_for := ROW(operation.kind, operation.pricing, held.funding_currency);

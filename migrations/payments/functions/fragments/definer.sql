@@ -1,4 +1,4 @@
--- A hot write that the service may call although its role cannot write the tables.
+-- A frequent function that runs as the owner. The service may call it, although its role cannot write the tables.
 SECURITY DEFINER
 {{include:hot.sql}}
 SET search_path = pg_catalog, pg_temp

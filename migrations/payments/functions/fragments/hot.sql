@@ -1,3 +1,3 @@
--- The settings of a hot write. With a plan that was made for a small table, a connection would read the whole table later.
+-- The settings of a frequent function. Otherwise a connection could keep a plan for a small table and scan a large one.
 SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off

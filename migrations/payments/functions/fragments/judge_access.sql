@@ -1,3 +1,3 @@
--- Access comes first: a caller who may not see the merchant learns nothing else of it.
+-- Check access first: a caller who may not see the merchant gets no other information about it.
   SELECT j.verdict, j.identity_id INTO verdict, identity_id
     FROM {{judge_access}}(p_caller, p_merchant_id) j;

@@ -1,4 +1,4 @@
--- The merchant of the transaction, and whether the caller may act on it as an acquirer does.
+-- Find the merchant of the transaction, and check whether the caller may act on it as an acquirer does.
   IF p_merchant_id IS NULL THEN
     SELECT t.merchant_id INTO merchant FROM {{owners}}(p_transaction_id) o
       JOIN {{transactions}} t ON t.merchant_id = o.merchant_id AND t.id = p_transaction_id;

@@ -5,10 +5,10 @@ judged {{operation_item}}[]; operation {{operation_item}};
 each record;
 -- The transaction of an operation, locked.
 held {{transactions}};
--- The kind, prices and currency that fee_flat was computed for.
+-- The kind, prices and currency for which fee_flat was computed.
 priced_for record := ROW(NULL::text, NULL::jsonb, NULL::text);
 fee_flat bigint;
--- The rows that step 4 writes, and the results, by the place of the operation in the request.
+-- The rows that step 4 writes, and the results by the place of the operation in the request.
 movements {{movement}}[] := '{}';
 keys {{idempotency}}[] := '{}';
 result {{operation_result}}; results {{operation_result}}[] := '{}';

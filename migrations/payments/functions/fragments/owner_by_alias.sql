@@ -1,2 +1,2 @@
--- The merchant that the seeded id `id` is listed under.
+-- The merchant under which the seeded id `id` is listed.
 SELECT a.merchant_id FROM {{id_aliases}} a WHERE a.id = {{:id}}
