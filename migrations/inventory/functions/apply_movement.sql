@@ -1,13 +1,12 @@
--- The one writer of stock: changes a level, then writes the movement that says so, under the lock of the level.
--- One rule keeps stock from being oversold: what is available afterwards is not below zero. Where stock leaves there is a level,
--- and so a product and a location. Therefore only stock that comes in checks that both exist.
+-- Changes a level and inserts the movement, under the lock of the level. No other function changes stock. One rule prevents
+-- overselling: the available quantity after the movement is not below zero. Only incoming stock needs a check of the product and
+-- the location: outgoing stock has a level, so both exist.
 --
--- m: the movement, without what comes after it (on_hand_after, reserved_after, created_at), and without an id unless the caller
---    has chosen one.
--- Returns the movement as it was written. Refuses with location-inactive, above-limit, insufficient-stock (with the quantity
--- that is available), product-not-found or location-not-found.
+-- m: the movement, without on_hand_after, reserved_after and created_at, and without an id unless the caller has chosen one.
+-- Returns the inserted movement. Refuses with location-inactive, above-limit, insufficient-stock (with the available quantity),
+-- product-not-found or location-not-found.
 --
--- Lock order: the level, then the product and the location where stock comes in. move_stock brings stock in, and has locked the
+-- Lock order: the level, then for incoming stock the product and the location. move_stock, which brings stock in, has locked the
 -- level before (see check_target.sql).
 CREATE OR REPLACE FUNCTION {{apply_movement}}(m {{movements}})
 RETURNS {{movements}}
@@ -21,7 +20,7 @@ BEGIN
     PERFORM {{refuse}}('location-inactive', NULL);
   END IF;
   LOOP
-    -- The time of a level always rises, also when the clock goes back, so movements of a level have an order.
+    -- updated_at of a level always rises, even if the clock goes back. So the movements of a level have an order.
     UPDATE {{stock_levels}} l
       SET on_hand = l.on_hand + m.on_hand_delta, reserved = l.reserved + m.reserved_delta,
         updated_at = greatest(clock_timestamp(), l.updated_at + interval '1 microsecond')
@@ -30,7 +29,7 @@ BEGIN
         AND l.on_hand + m.on_hand_delta <= 1000000000000
       RETURNING l.on_hand, l.reserved, l.updated_at INTO m.on_hand_after, m.reserved_after, m.created_at;
     EXIT WHEN FOUND;
-    -- The level may have changed since the update looked. When the movement has become possible, the loop tries again.
+    -- The level may have changed since the UPDATE. If the movement has become possible, the loop runs again.
     SELECT * INTO held FROM {{stock_levels}} l
       WHERE l.product_id = m.product_id AND l.location_id = m.location_id;
     IF held.on_hand + m.on_hand_delta > 1000000000000 THEN

@@ -1,8 +1,7 @@
--- Says why the attributes of a product cannot be stored. The service checks attributes that it receives, but only the database
--- sees what a merge patch makes of the stored ones. The bounds are those of the API.
+-- Returns why the attributes of a product cannot be stored: bytes, depth or keys, or NULL if they can be stored. The service
+-- checks the attributes of requests, but only the database has the result of a merge patch. The limits are those of the API.
 --
--- bytes_max: how long they may be as text.
--- Returns null, bytes, depth or keys as text, or NULL when the attributes can be stored.
+-- bytes_max: the maximum length of the attributes as text, in bytes.
 CREATE OR REPLACE FUNCTION {{attributes_fault}}(attributes jsonb, bytes_max integer)
 RETURNS text
 LANGUAGE sql

@@ -1,12 +1,11 @@
--- Changes a location. The version that a change is based on (If-Match) is compared under the lock of the row, so two changes
--- based on the same version cannot both pass. A trigger counts the version (see 0003-create-locations.ts).
+-- Changes a location. The version on which the change is based (If-Match) is compared under the lock of the row, so of two
+-- changes based on one version only one succeeds. A trigger increments the version (see 0003-create-locations.ts).
 --
--- p_versions: versions that the change may be based on; null accepts any.
--- p_code, p_name, p_active: the new values; null keeps a value.
--- Returns done with the location as it is afterwards, or the verdict not-found or stale.
+-- p_versions: the versions on which the change may be based; null accepts any. p_code, p_name, p_active: the new values; null
+-- keeps a value. Returns done with the changed location, or the verdict not-found or stale.
 --
--- Lock order: the location, then its new code in the unique index. Two changes that each want the code which the other gives up
--- can deadlock. PostgreSQL then ends one of them, and the caller runs it again.
+-- Lock order: the location, then its new code in the unique index. Two changes that exchange the codes of two locations can
+-- deadlock. PostgreSQL then ends one of them, and the caller runs it again.
 CREATE OR REPLACE FUNCTION {{change_location}}(
   p_id bigint, p_versions integer[], p_code text, p_name text, p_active boolean,
   OUT verdict text, OUT code text, OUT name text, OUT active boolean, OUT version integer

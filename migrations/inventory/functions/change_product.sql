@@ -1,17 +1,14 @@
--- Changes a product. The version that a change is based on (If-Match) is compared under the lock of the row, so two changes
--- based on the same version cannot both pass. A merge patch is applied here, because numbers keep their digits only as jsonb.
--- A change may meet an import that is being applied. An import takes seconds, so the change waits up to 8 s for the row.
+-- Changes a product. The version on which the change is based (If-Match) is compared under the lock of the row, so of two changes
+-- based on one version only one succeeds. This function applies the merge patch, because numbers keep all their digits only as
+-- jsonb. An import takes seconds, so a change waits up to 8 s for the row.
 --
--- p_versions: versions that the change may be based on; null accepts any.
--- p_sku, p_attributes: the new values; null keeps a value.
--- p_merge: whether p_attributes is a merge patch instead of the new attributes.
--- p_bytes_max: how long the attributes may be as text after a merge patch.
--- Returns done with the product as it is afterwards and whether it changed, or the verdict not-found, stale, or attributes-...
--- with the fault of the merged attributes (see attributes_fault.sql).
+-- p_versions: the versions on which the change may be based; null accepts any. p_sku, p_attributes: the new values; null keeps a
+-- value. p_merge: whether p_attributes is a merge patch instead of the new attributes. p_bytes_max: the maximum length of the
+-- attributes as text after a merge patch. Returns done with the changed product and whether it changed, or the verdict not-found,
+-- stale, or attributes-... with the fault of the merged attributes (see attributes_fault.sql).
 --
--- Lock order: the product, then its new SKU in the unique index. Two changes that each want the SKU which the other gives up can
--- deadlock, and so can a change with an import that creates the new SKU. PostgreSQL then ends one of them, and the caller runs it
--- again.
+-- Lock order: the product, then its new SKU in the unique index. Two changes that exchange the SKUs of two products can deadlock,
+-- and so can a change with an import that creates the new SKU. PostgreSQL then ends one of them, and the caller runs it again.
 CREATE OR REPLACE FUNCTION {{change_product}}(
   p_id bigint, p_versions integer[], p_sku text, p_attributes jsonb, p_merge boolean, p_bytes_max integer,
   OUT verdict text, OUT changed boolean, OUT new_sku text, OUT new_attributes text, OUT new_version integer
@@ -35,14 +32,14 @@ BEGIN
     WHEN p_merge THEN {{merge_patch}}(held, p_attributes)
     ELSE p_attributes
   END;
-  -- PostgreSQL prints jsonb with spaces, so stored attributes may exceed the bound. Such attributes may not grow.
+  -- PostgreSQL prints jsonb with spaces, so stored attributes may exceed the limit. Such attributes must not grow.
   verdict := CASE WHEN p_merge THEN 'attributes-'
     || {{attributes_fault}}(next, greatest(p_bytes_max, octet_length(held::text))) END;
   IF verdict IS NOT NULL THEN RETURN; END IF;
   verdict := 'done';
   new_sku := coalesce(p_sku, held_sku);
   new_attributes := next::text;
-  -- Texts are compared: 0.1 and 0.10 are equal as jsonb, but not for a client.
+  -- Compare texts: 0.1 and 0.10 are equal as jsonb, but differ for a client.
   changed := new_sku <> held_sku OR new_attributes <> held::text;
   new_version := held_version + changed::integer;
   IF NOT changed THEN RETURN; END IF;

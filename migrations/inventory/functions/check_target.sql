@@ -1,9 +1,8 @@
--- Checks that stock can be changed for a product at a location. Refuses when either does not exist.
--- Both rows stay locked until the transaction ends, so their deletion waits for it (see 0005-guard-stock.ts).
+-- Returns whether a location accepts stock: false if it is inactive. Refuses if the product or the location does not exist.
 --
--- Returns whether the location takes stock: false when it is inactive.
+-- Both rows stay locked until the database transaction ends, so their deletion waits for it (see 0005-guard-stock.ts).
 --
--- Lock order: the product, the location. Every call takes them in this order. The caller has locked the level of both before, or
+-- Lock order: the product, the location. Every call locks them in this order. The caller has locked their level before, or
 -- refuses the request in any case (see refuse_stock.sql).
 CREATE OR REPLACE FUNCTION {{check_target}}(p_product_id bigint, p_location_id bigint)
 RETURNS boolean

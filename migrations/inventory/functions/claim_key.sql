@@ -1,11 +1,10 @@
--- Claims the idempotency key of a request, in the transaction of the request's effect. The primary key makes a second request
--- with the key wait until the first transaction ends, at most 5 s. After 24 hours a key is free again.
+-- Claims the idempotency key of a request, in the database transaction of the request's effect. The primary key makes a second
+-- request with the key wait until the first one ends, at most 5 s. After 24 hours a key can be used again.
 --
--- p_caller: who asks, and the key of the request with its path and hash.
--- Returns one verdict:
+-- p_caller: the sender and the idempotency key, path and hash of the request. Returns one verdict:
 --   claimed: the request may take effect.
---   replayed: the same request took effect before; with what it was answered.
---   key-mismatch: the key was used for another request. Nothing of that request's answer is returned.
+--   replayed: the same request took effect before; returns its stored response.
+--   key-mismatch: the key was used for another request. The response of that request is not returned.
 --   key-running: the first request is still running.
 CREATE OR REPLACE FUNCTION {{claim_key}}(
   p_caller {{caller}}, OUT verdict text, OUT status integer, OUT headers json, OUT body json

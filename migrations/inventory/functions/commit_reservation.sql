@@ -1,13 +1,11 @@
--- Ships stock that is reserved.
--- A due reservation never commits, whether or not clean-up has expired it.
+-- Ships reserved stock. A due reservation cannot be committed, even if clean-up has not expired it yet.
 --
--- p_caller: who asks, and the key of the request.
--- p_quantity: how much to ship; null ships all that remains.
--- Returns done or replayed with the reservation, a verdict about the key, not-found, above-remaining (with the quantity that
--- remains), or the status of a reservation that is over.
+-- p_caller: the sender and the idempotency key. p_quantity: the quantity to ship; null ships the whole remainder. Returns done or
+-- replayed with the reservation, a verdict of claim_key, not-found, above-remaining (with the remaining quantity), or the status
+-- of a reservation that has ended.
 --
--- Lock order: the key, the reservation, its level. A repeat waits at the key before it locks any stock. Every function locks a
--- reservation before its level, so that two of them never wait for each other.
+-- Lock order: the key, the reservation, its level. An idempotent request waits for the key before it locks any stock. Every
+-- function locks a reservation before its level, so two functions cannot deadlock.
 CREATE OR REPLACE FUNCTION {{commit_reservation}}(p_caller {{caller}}, p_id bigint, p_quantity bigint)
 RETURNS TABLE (verdict text, answer json, quantity bigint, line integer)
 LANGUAGE plpgsql
@@ -35,7 +33,7 @@ BEGIN
   taken := coalesce(p_quantity, r.remaining);
   PERFORM {{apply_movement}}(ROW(NULL, r.product_id, r.location_id, 'ship', -taken, -taken, NULL, NULL,
     NULL, r.reference, NULL, r.id, p_caller.actor, NULL)::{{movements}});
-  -- The level may have been free only after the end of the reservation.
+  -- The reservation may have ended while this function waited for the level.
   UPDATE {{reservations}} v
     SET remaining = v.remaining - taken, status = CASE v.remaining WHEN taken THEN 'committed' ELSE v.status END
     WHERE v.id = r.id AND (v.expires_at > clock_timestamp()) IS NOT FALSE

@@ -1,11 +1,10 @@
--- Deletes a location. The row stays for the stock movements that point at it, and its code becomes free.
--- A trigger refuses a location that has stock (see 0005-guard-stock.ts).
+-- Deletes a location. The row stays for the movements that reference it, and its code can be used again. A trigger refuses to
+-- delete a location that has stock (see 0005-guard-stock.ts).
 --
--- p_versions: versions that the deletion may be based on; null accepts any.
--- Returns the verdict done, not-found or stale.
+-- p_versions: the versions on which the deletion may be based; null accepts any. Returns the verdict done, not-found or stale.
 --
--- Lock order: the location for its version, then the same row in the trigger, against movements that are under way. A movement
--- locks its level before the location, and a deletion locks no level, so that the two never wait for each other.
+-- Lock order: the location for its version, then the same row in the trigger, which waits for running movements. A movement locks
+-- its level before the location, and a deletion locks no level, so the two cannot deadlock.
 CREATE OR REPLACE FUNCTION {{delete_location}}(p_id bigint, p_versions integer[], OUT verdict text)
 RETURNS text
 LANGUAGE plpgsql

@@ -1,12 +1,11 @@
--- Deletes a product. The row stays for the stock movements that point at it, its id answers 404, and its SKU becomes free.
--- A trigger refuses a product that has stock (see 0005-guard-stock.ts). Like change_product, the function waits up to 8 s for an
--- import that is being applied.
+-- Deletes a product. The row stays for the movements that reference it, its id answers 404, and its SKU can be used again. A
+-- trigger refuses to delete a product that has stock (see 0005-guard-stock.ts). Like change_product, the function waits up to 8 s
+-- for an import.
 --
--- p_versions: versions that the deletion may be based on; null accepts any.
--- Returns the verdict done, not-found or stale.
+-- p_versions: the versions on which the deletion may be based; null accepts any. Returns the verdict done, not-found or stale.
 --
--- Lock order: the product for its version, then the same row in the trigger, against movements that are under way. A movement
--- locks its level before the product, and a deletion locks no level, so that the two never wait for each other.
+-- Lock order: the product for its version, then the same row in the trigger, which waits for running movements. A movement locks
+-- its level before the product, and a deletion locks no level, so the two cannot deadlock.
 CREATE OR REPLACE FUNCTION {{delete_product}}(p_id bigint, p_versions integer[], OUT verdict text)
 RETURNS text
 LANGUAGE plpgsql

@@ -1,11 +1,10 @@
--- Gives back what remains of a reservation, and ends the reservation. The caller has locked its row.
+-- Gives back the remaining quantity of a reservation, and ends the reservation. The caller has locked its row.
 --
--- p_type: the type of the movement, release or expire.
--- p_status: the status that the reservation gets, released or expired.
--- p_actor: who releases it; null when it expires.
+-- p_type: the type of the movement, release or expire. p_status: the new status of the reservation, released or expired. p_actor:
+-- the user or app that releases it; null if it expires.
 --
 -- Lock order: the reservation, which the caller has locked, its level. Every function locks a reservation before its level, so
--- that two of them never wait for each other.
+-- two functions cannot deadlock.
 CREATE OR REPLACE FUNCTION {{end_reservation}}(r {{reservations}}, p_type text, p_status text, p_actor text)
 RETURNS void
 LANGUAGE plpgsql

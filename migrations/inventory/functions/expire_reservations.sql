@@ -1,13 +1,13 @@
--- Expires due reservations: stock that was promised until a time and not taken by then becomes available again.
--- Other processes wait for it, because a request that lacks stock must see what the first one gives back.
--- When nothing is due, nobody waits. A reservation that somebody else has locked is left to the next call.
+-- Expires due reservations, so that their stock becomes available again. Other processes wait for a running call, because a
+-- request that lacks stock must see the stock that this call gives back. If no reservation is due, the function takes no lock.
+-- The function skips reservations that another transaction has locked; a later call expires them.
 --
--- p_limit: how many reservations to expire at most.
--- Returns how many expired. As many as p_limit means that more may be due.
+-- p_limit: the maximum number of reservations to expire. Returns the number of expired reservations. If it equals p_limit, more
+-- may be due.
 --
--- Lock order: the lock of this function, the reservations that are due, their levels by product and location. The first lets one
--- process at a time expire. Requests lock a reservation before its level, and levels in this order, so that this function and a
--- request never wait for each other.
+-- Lock order: the lock of this function, the due reservations, their levels by product and location. The first lock lets only one
+-- process at a time expire reservations. Requests lock a reservation before its level, and levels in this order, so this function
+-- and a request cannot deadlock.
 CREATE OR REPLACE FUNCTION {{expire_reservations}}(p_limit integer)
 RETURNS integer
 LANGUAGE plpgsql
@@ -18,7 +18,7 @@ DECLARE
   r {{reservations}};
   expired int := 0;
 BEGIN
-  -- Reservations that another process has expired but not committed still look due here, so the lock waits for that process.
+  -- Reservations that another process has expired but not committed yet look due here. The lock waits for that process.
   PERFORM FROM {{reservations}} v WHERE v.status = 'active' AND v.expires_at <= due LIMIT 1;
   IF NOT FOUND THEN RETURN 0; END IF;
   PERFORM pg_advisory_xact_lock(hashtextextended('{{expire_reservations}}', 0));

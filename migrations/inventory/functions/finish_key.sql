@@ -1,9 +1,7 @@
--- Keeps what a request with an idempotency key was answered, in the transaction that claimed the key (see claim_key.sql).
+-- Stores the response to a request with an idempotency key, in the database transaction that claimed the key (see claim_key.sql).
 --
--- p_caller: who asked, and the key of the request.
--- p_status: the HTTP status of the answer.
--- p_headers: headers that the answer has of its own.
--- p_body: the member `data` of the body.
+-- p_caller: the sender and the idempotency key. p_status: the HTTP status. p_headers: the headers specific to the response.
+-- p_body: the field `data` of the body.
 CREATE OR REPLACE FUNCTION {{finish_key}}(p_caller {{caller}}, p_status integer, p_headers json, p_body json)
 RETURNS void
 LANGUAGE sql

@@ -1,15 +1,14 @@
--- Stores a batch of products in one statement. A statement for each product would spend most of its time on the way.
--- The result is the same as if the products were stored one after the other. When several products of the batch have the same
--- SKU, the statement stores one of them: the first where existing products stay as they are, otherwise the last. Ids rise in
--- the order of the batch. Attributes that are the same text leave a product as it is.
+-- Stores a batch of products in one statement. With one statement for each product, most of the time would be network latency.
+-- The result is the same as if the products were stored in sequence. If several products of the batch have the same SKU, the
+-- statement stores one of them: the last, or the first if p_replace is false. Ids rise in the order of the batch. A product with
+-- equal attributes stays unchanged.
 --
--- p_replace: whether a product that exists gets the attributes of the batch.
--- p_skus, p_attributes: the products, in the order of the file.
--- Returns for each place in the batch, from 1, the verdict created, updated or exists.
+-- p_replace: whether an existing product gets the attributes of the batch. p_skus, p_attributes: the products, in the order of
+-- the file. Returns the verdict created, updated or exists for each place in the batch, from 1.
 --
--- Lock order: new products in the order of the batch, then products that exist in the order of their ids. Two batches that create
--- the same products in opposite orders can deadlock. So can a batch with a change that gives a product of the batch a SKU which
--- the batch creates. PostgreSQL then ends one of them, and the caller runs it again.
+-- Lock order: new products in the order of the batch, then existing products in the order of their ids. Two batches that create
+-- the same products in opposite orders can deadlock. A batch can also deadlock with a change that gives a product of the batch a
+-- SKU which the batch creates. PostgreSQL then ends one of them, and the caller runs it again.
 CREATE OR REPLACE FUNCTION {{import_products}}(p_replace boolean, p_skus text[], p_attributes text[])
 RETURNS TABLE (place bigint, verdict text)
 LANGUAGE plpgsql
@@ -19,7 +18,7 @@ AS $$
 #variable_conflict use_column
 BEGIN
   IF NOT p_replace THEN
-    -- An existing product stays as it is, whether the batch or somebody else made it.
+    -- An existing product stays unchanged, whether this batch or another transaction created it.
     RETURN QUERY
       WITH given AS (
         SELECT place, sku, attributes, row_number() OVER (PARTITION BY sku ORDER BY place) AS turn
@@ -35,7 +34,7 @@ BEGIN
       SELECT given.place, CASE WHEN written.sku IS NULL THEN 'exists' ELSE 'created' END
       FROM given LEFT JOIN written ON written.sku = given.sku AND given.turn = 1;
   ELSIF (SELECT count(DISTINCT sku) = count(*) FROM unnest(p_skus) AS sku) THEN
-    -- No SKU comes twice. A written product is new when its version is 1.
+    -- No SKU occurs twice. A written product is new if its version is 1.
     RETURN QUERY
       WITH chosen AS (
         SELECT place, u.sku, u.attributes, (
@@ -55,8 +54,8 @@ BEGIN
         CASE WHEN written.version = 1 THEN 'created' WHEN written.version > 1 THEN 'updated' ELSE 'exists' END
       FROM chosen LEFT JOIN written ON written.sku = chosen.sku;
   ELSE
-    -- Each row is compared with the row before it that has the same SKU: in the batch, or else in the table. Digests are
-    -- compared, because a text may have 64 KiB.
+    -- Compare each row with the previous row of the same SKU in the batch, or with the stored product if there is none. Compare
+    -- digests, because a text may have 64 KiB.
     RETURN QUERY
       WITH given AS MATERIALIZED (
         SELECT place, sku, attributes::jsonb AS attributes
@@ -88,7 +87,7 @@ BEGIN
         CASE
           WHEN earlier IS NOT NULL THEN CASE WHEN earlier <> compared.own THEN 'updated' ELSE 'exists' END
           WHEN written.version = 1 THEN 'created'
-          -- Somebody else created the product while this statement ran.
+          -- Another transaction created the product while this statement ran.
           WHEN held.own IS NULL THEN CASE WHEN written.version > 1 THEN 'updated' ELSE 'exists' END
           WHEN held.own <> compared.own THEN 'updated'
           ELSE 'exists'

@@ -1,4 +1,4 @@
--- A level as the API shows it. The database makes it, because an answer is kept for a client that repeats its request.
+-- Returns a level in the format of the API. PostgreSQL builds it, because the response is stored for idempotent requests.
 CREATE OR REPLACE FUNCTION {{level_json}}(l {{stock_levels}})
 RETURNS json
 LANGUAGE sql

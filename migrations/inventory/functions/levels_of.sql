@@ -1,6 +1,6 @@
--- Names the levels that lines are about, in the order in which they are locked.
+-- Returns the product and the location of each level in p_lines, once.
 --
--- Returns the product and the location of each level, once.
+-- The order is the order in which the levels are locked.
 CREATE OR REPLACE FUNCTION {{levels_of}}(p_lines {{stock_line}}[])
 RETURNS TABLE (product_id bigint, location_id bigint)
 LANGUAGE sql

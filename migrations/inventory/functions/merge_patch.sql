@@ -1,7 +1,6 @@
--- Applies a merge patch (RFC 7396): a member that is null removes, an object merges into the existing object, and anything else
--- replaces.
+-- Applies a merge patch (RFC 7396) and returns the result.
 --
--- Returns the patched value.
+-- A null field removes the stored field, an object merges into the stored object, and any other value replaces the stored value.
 CREATE OR REPLACE FUNCTION {{merge_patch}}(target jsonb, patch jsonb)
 RETURNS jsonb
 LANGUAGE sql

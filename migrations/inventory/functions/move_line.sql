@@ -1,8 +1,8 @@
--- Carries out one line of a request. The caller has locked its levels (see lock_levels.sql).
--- A line that counts, or that expects a quantity, needs a product and a location that exist, also when it changes nothing.
+-- Executes one line of a request. The caller has locked its levels (see lock_levels.sql). A line with a counted or expected
+-- quantity needs an existing product and location, even if the line changes nothing.
 --
--- Returns the ids of the movements that were written. A transfer writes two, and the id of the first is its transfer_id.
--- Refuses with stale-quantity (with the quantity on hand) when on_hand is not what the line expects, and as apply_movement does.
+-- Returns the ids of the inserted movements. A transfer inserts two, and the id of the first is its transfer_id. Refuses with
+-- stale-quantity (with the quantity on hand) if on_hand is not the expected quantity, and with the refusals of apply_movement.
 --
 -- Lock order: the levels, which the caller has locked, the product, the location (see check_target.sql).
 CREATE OR REPLACE FUNCTION {{move_line}}(l {{stock_line}}, p_actor text)

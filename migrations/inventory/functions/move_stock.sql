@@ -1,12 +1,11 @@
--- Moves stock as a request says: one line or many, all or nothing. Levels that are missing are created (see lock_levels.sql).
+-- Moves stock by one or many lines. If one line is refused, no stock moves. Missing levels are created (see lock_levels.sql).
 --
--- p_caller: who asks, and the key of the request.
--- p_lines: an array of objects with the members of the type stock_line.
--- Returns done or replayed with the ids of the movements and the levels afterwards, a verdict about the key, or a refusal of
--- move_line with its line, from 0.
+-- p_caller: the sender and the idempotency key. p_lines: an array of objects with the fields of the type stock_line. Returns done
+-- or replayed with the ids of the movements and the resulting levels, a verdict of claim_key, or a refusal of move_line with the
+-- index of its line, from 0.
 --
--- Lock order: the key, the levels by product and location, then each product and location that takes stock in. A repeat waits
--- at the key before it locks any stock. All calls lock levels in one order, so that two of them never wait for each other.
+-- Lock order: the key, the levels by product and location, then each product and location that receives stock. An idempotent
+-- request waits for the key before it locks any stock. All calls lock levels in one order, so two calls cannot deadlock.
 CREATE OR REPLACE FUNCTION {{move_stock}}(p_caller {{caller}}, p_lines json)
 RETURNS TABLE (verdict text, answer json, quantity bigint, line integer)
 LANGUAGE plpgsql
@@ -30,7 +29,7 @@ BEGIN
     ids := ids || {{move_line}}(each_line, p_caller.actor);
   END LOOP;
   line := NULL;
-  -- OFFSET 0 keeps the planner from making a join of it: a join reads every level, the subquery finds each by its key.
+  -- OFFSET 0 stops the planner from making a join. A join would read all levels; the subquery finds each by key.
   answer := json_build_object('id', ids[1], 'ids', ids, 'levels', (
     SELECT json_agg(level.record ORDER BY place.product_id, place.location_id)
     FROM {{levels_of}}(lines) place CROSS JOIN LATERAL (

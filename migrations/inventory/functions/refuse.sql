@@ -1,7 +1,7 @@
--- Refuses a request. The exception undoes whatever the request has done, so no step needs to undo its work. The function that
--- answers the request catches it (see fragments/end_answered_call.sql).
+-- Refuses a request by an exception, which undoes all earlier steps of the request. The function that answers the request catches
+-- the exception (see fragments/end_answered_call.sql).
 --
--- p_quantity: the quantity that the refusal is about, or null.
+-- p_quantity: the quantity that explains the refusal, or null.
 CREATE OR REPLACE FUNCTION {{refuse}}(p_verdict text, p_quantity bigint)
 RETURNS void
 LANGUAGE plpgsql

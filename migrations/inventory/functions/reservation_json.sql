@@ -1,4 +1,4 @@
--- A reservation as the API shows it. The database makes it, because an answer is kept for a client that repeats its request.
+-- Returns a reservation in the format of the API. PostgreSQL builds it, because the response is stored for idempotent requests.
 CREATE OR REPLACE FUNCTION {{reservation_json}}(r {{reservations}})
 RETURNS json
 LANGUAGE sql

@@ -1,12 +1,10 @@
--- Reserves stock that is available. The level changes first: when it refuses, nothing else has been done.
+-- Reserves available stock. The level changes first: if this is refused, there is nothing to undo.
 --
--- p_caller: who asks, and the key of the request.
--- p_product_id, p_location_id, p_quantity: what to reserve.
--- p_expires_in_seconds: how long the reservation lasts; null for one that does not expire.
--- p_reference: what the client calls it, or null.
--- Returns done or replayed with the reservation, a verdict about the key, or a refusal of apply_movement.
+-- p_caller: the sender and the idempotency key. p_product_id, p_location_id, p_quantity: the stock to reserve.
+-- p_expires_in_seconds: the lifetime of the reservation; null for no expiry. p_reference: the client's name for it, or null.
+-- Returns done or replayed with the reservation, a verdict of claim_key, or a refusal of apply_movement.
 --
--- Lock order: the key, the level. A repeat waits at the key before it locks any stock.
+-- Lock order: the key, the level. An idempotent request waits for the key before it locks any stock.
 CREATE OR REPLACE FUNCTION {{reserve}}(
   p_caller {{caller}}, p_product_id bigint, p_location_id bigint, p_quantity bigint, p_expires_in_seconds integer,
   p_reference text
@@ -27,8 +25,8 @@ BEGIN
   m := {{apply_movement}}(ROW(NULL, p_product_id, p_location_id, 'reserve', 0, p_quantity, NULL, NULL,
     NULL, p_reference, NULL, nextval('{{reservations_id_seq}}'), p_caller.actor, NULL
   )::{{movements}});
-  -- The time of a level never goes back. After a clock ran ahead for a moment, that time lies in the future, and a reservation
-  -- that counted from it would last too long.
+  -- The time of a level never goes back. If the clock has run ahead, that time is in the future. An expiry computed from it would
+  -- be too late, so the lower of the two times counts.
   INSERT INTO {{reservations}} AS made (
       id, product_id, location_id, quantity, remaining, reference, expires_at, created_at
     ) OVERRIDING SYSTEM VALUE

@@ -1,4 +1,4 @@
--- A time as the API shows it: UTC, with milliseconds.
+-- Formats a time for the API: UTC, with milliseconds.
 CREATE OR REPLACE FUNCTION {{rfc3339}}(p_at timestamp with time zone)
 RETURNS text
 LANGUAGE sql

@@ -1,5 +1,5 @@
-  -- The beginning of a function that answers a request: claims the key of the request, or answers as the same request was
-  -- answered before. Needs p_caller, and `claim record`.
+  -- The beginning of a function that answers a request: claims the idempotency key of the request, or returns the stored response
+  -- to the same request. Needs p_caller and `claim record`.
   IF p_caller.key IS NOT NULL THEN
     SELECT * INTO claim FROM {{claim_key}}(p_caller);
     IF claim.verdict <> 'claimed' THEN

@@ -1,5 +1,5 @@
-  -- The end of a function that answers a request. A refusal (see refuse.sql) undoes everything since BEGIN, the claim of the key
-  -- included, so the work has nothing to undo. Needs `refused text`.
+  -- The end of a function that answers a request. A refusal (see refuse.sql) undoes everything since BEGIN, including the claim
+  -- of the idempotency key. Needs `refused text`.
   verdict := 'done';
   RETURN NEXT;
 EXCEPTION WHEN SQLSTATE 'TR001' THEN

@@ -1,3 +1,3 @@
--- The settings of a hot write. With a plan that was made for a small table, a connection would read the whole table later.
+-- Settings for frequent writes. Without them, a connection keeps a plan that was made for a small table and scans all rows.
 SET plan_cache_mode = 'force_generic_plan'
 SET enable_seqscan = 'off'
