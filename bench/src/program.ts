@@ -8,6 +8,11 @@ export const ROOT = join(import.meta.dirname, '..', '..')
 
 const INTEGER_MAX = 0x7fffffff
 
+// Node.js prints a SuppressedError without the two errors in it. Only these say why a program ended.
+process.on('uncaughtExceptionMonitor', (error) => {
+  if (error instanceof SuppressedError) process.stderr.write(`${String(error.suppressed)}\n${String(error.error)}\n`)
+})
+
 export function say(line: string): void {
   process.stdout.write(`${line.trimEnd()}\n`)
 }

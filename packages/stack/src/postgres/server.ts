@@ -24,7 +24,8 @@ export const serverEndSteps = [
 
 const POLL_MS = 20
 const RETRY_MS = 200
-const RETRIES_MAX = 25
+/** On a busy machine, backends of a killed server took more than 5 s to end. */
+const RETRIES_MAX = 150
 
 /**
  * Starts the server and waits until it accepts connections. First stops a server that an earlier stack left running on the same
