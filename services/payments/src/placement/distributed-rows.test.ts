@@ -11,7 +11,7 @@ import {
   type TestPayments,
 } from '../../test/payments-app.ts'
 import { LOWEST } from '../pagination/page-query.ts'
-import { deliveryTask } from '../webhooks/delivery.ts'
+import { type DeliveryJob, deliveryTask } from '../webhooks/delivery.ts'
 import { callCreateWebhook, callReplayWebhook } from '../webhooks/webhook-repository.ts'
 import { deleteOldDistributedRows, deleteOldEventsByMerchant, takeDistributedRows } from './distributed-rows.ts'
 
@@ -38,21 +38,26 @@ describe('takeDistributedRows', () => {
     await (await take()).remove?.()
   })
 
-  /** Creates a merchant with a webhook and events that wait to be sent again. */
-  async function replayed() {
-    const { id: merchantId } = await createTestMerchant(payments, member)
-    const url = `/merchants/${merchantId}`
-    await payments.app.inject({ method: 'PUT', url, headers: member.headers, payload: { name: 'Our shop' } })
-    const { pools } = payments.deps
-    const { outcome } = await callCreateWebhook(pools, {
+  async function createWebhook(merchantId: string): Promise<string> {
+    const { outcome } = await callCreateWebhook(payments.deps.pools, {
       caller: callerOf(member),
       merchantId,
       webhook: { url: 'https://shop.example/hooks', events: [] },
       encryptedSecret: Buffer.from('secret'),
       allowHttp: false,
     })
-    const webhookId = outcome?.verdict === 'created' ? outcome.webhook.id : ''
-    const replay = () => callReplayWebhook(pools, { merchantId, webhookId, after: LOWEST })
+    if (outcome?.verdict !== 'created') throw new Error('no webhook was created')
+    return outcome.webhook.id
+  }
+
+  /** Creates a merchant with a webhook and events that wait to be sent again. */
+  async function replayed() {
+    const { id: merchantId } = await createTestMerchant(payments, member)
+    const url = `/merchants/${merchantId}`
+    await payments.app.inject({ method: 'PUT', url, headers: member.headers, payload: { name: 'Our shop' } })
+    const webhookId = await createWebhook(merchantId)
+    const replay = (to = webhookId) =>
+      callReplayWebhook(payments.deps.pools, { merchantId, webhookId: to, after: LOWEST })
     expect(await replay()).toBe(1)
     return { merchantId, webhookId, replay }
   }
@@ -82,6 +87,20 @@ describe('takeDistributedRows', () => {
     const again = await take()
     expect(again.entries.map(({ data }) => data)).toEqual(first.entries.map(({ data }) => data))
     expect(new Set([...first.entries, ...again.entries].map(({ id }) => id)).size).toBe(2)
+  })
+
+  it('sends an event that waits for a replay to another webhook to both, also after a process has read its row', async () => {
+    const { merchantId, webhookId, replay } = await replayed()
+    const others = [await createWebhook(merchantId), await createWebhook(merchantId)]
+    await replay(others[0])
+    const first = await take()
+    await replay(others[1])
+    await first.remove?.()
+    const webhooksOf = ({ entries }: typeof first) => entries.map(({ data }) => (data as DeliveryJob).webhookId).sort()
+    expect([webhooksOf(first), webhooksOf(await take())]).toEqual([
+      [webhookId, ...others.slice(0, 1)].sort(),
+      [webhookId, ...others].sort(),
+    ])
   })
 
   it('leaves out the kinds of rows that the queue takes no more of', async () => {

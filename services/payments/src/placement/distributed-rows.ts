@@ -151,14 +151,16 @@ export function takeDistributedRows(db: Db): TakeRows {
       ([merchantId, keys]) => [merchantId, keys.map(({ id }) => id)] as const,
     )
     const entries: OutboxEntry[] = []
+    const read: TimedRow[] = []
     for (const [merchantId, ids] of byMerchant) {
       const found = await sql<TimedRow>`
         SELECT extract(epoch FROM t.created)::text AS written, ${outboxRows(sql`${merchantId}`)} WHERE t.merchant_id = ${merchantId} AND t.id = ANY (${ids}::text[])`.execute(
         trx,
       )
       entries.push(...found.rows.flatMap((row) => toEntries(row).map((entry) => ({ ...entry, id: jobId(row) }))))
+      read.push(...found.rows)
     }
-    return { rows: rows.length, entries, remove: () => deleteRows(db, byMerchant) }
+    return { rows: rows.length, entries, remove: () => deleteRows(db, read) }
   }
 }
 
@@ -193,12 +195,16 @@ async function listShardRows(trx: JobTransaction, limit: number, left: readonly 
   return rows
 }
 
-/** @throws Error the first failure, after the rows of all other merchants are deleted */
-async function deleteRows(db: Db, byMerchant: readonly (readonly [string, readonly string[]])[]): Promise<void> {
+/**
+ * Deletes rows that were read. A row that a replay has written again since stays, because its webhooks may be others.
+ * @throws Error the first failure, after the rows of all other merchants are deleted
+ */
+async function deleteRows(db: Db, read: readonly TimedRow[]): Promise<void> {
   const failures: unknown[] = []
-  for (const [merchantId, ids] of byMerchant) {
+  for (const [merchantId, rows] of Map.groupBy(read, (row) => row.merchant_id)) {
     await sql`
-      DELETE FROM ${sql.table('outbox')} WHERE merchant_id = ${merchantId} AND id = ANY (${ids}::text[])`
+      DELETE FROM ${sql.table('outbox')} t WHERE t.merchant_id = ${merchantId} AND t.id = ANY (${rows.map(({ id }) => id)}::text[])
+        AND t.id || extract(epoch FROM t.created) = ANY (${rows.map(({ id, written }) => id + written)}::text[])`
       .execute(db)
       .catch((error: unknown) => failures.push(error))
   }

@@ -32,7 +32,7 @@ export function outboxRows(
     LEFT JOIN (${sql.table('events')} e JOIN ${sql.table('webhooks')} w
       ON w.merchant_id = e.merchant_id AND w.disabled IS NULL AND (w.events = '{}' OR e.type = ANY (w.events))
     ) ON t.kind = ${EVENT} AND e.merchant_id = ${merchantId} AND w.merchant_id = ${merchantId} AND e.id = t.id
-      AND coalesce(t.payload ->> 'webhookId' = w.id, true)`
+      AND coalesce((t.payload -> 'webhookIds') ? w.id, true)`
 }
 
 /**

@@ -1,4 +1,5 @@
 import { anyId } from '@trestle/testing/any-text.ts'
+import { distributed } from '@trestle/testing/temporary-database.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { callerOf, credentialsOf } from '../../test/caller.ts'
 import {
@@ -10,6 +11,8 @@ import {
   UNKNOWN_ID,
 } from '../../test/payments-app.ts'
 import { HIGHEST, LOWEST } from '../pagination/page-query.ts'
+import type { DeliveryJob } from './delivery.ts'
+import { takeRows } from './outbox.ts'
 import type { Webhook } from './webhook.ts'
 import {
   type CreateWebhookCall,
@@ -177,4 +180,30 @@ describe('callReplayWebhook', () => {
     expect([await replay(LOWEST), await replay(first), await replay(second)]).toEqual([2, 1, 0])
     expect(await replay(LOWEST, UNKNOWN_ID)).toBeUndefined()
   })
+
+  it.skipIf(distributed)(
+    'sends events to each webhook to which they are replayed before the outbox is emptied',
+    async () => {
+      const { merchantId, id: first } = await createdWebhook(await merchant())
+      const second = (await createdWebhook(merchantId)).id
+      const eventId = await addEvent(merchantId)
+      const { db } = payments.service
+      const take = async () => {
+        const { entries } = await db.transaction().execute((trx) => takeRows(trx, 1_000, []))
+        return entries.map(({ data }) => data as DeliveryJob).filter((job) => job.merchantId === merchantId)
+      }
+      await take()
+      await createdWebhook(merchantId)
+      for (const webhookId of [first, second, first]) {
+        await callReplayWebhook(payments.deps.pools, { merchantId, webhookId, after: LOWEST })
+      }
+      const sent = (await take()).map((job) => [job.eventId, job.webhookId])
+      expect(sent.sort()).toEqual(
+        [
+          [eventId, first],
+          [eventId, second],
+        ].sort(),
+      )
+    },
+  )
 })
