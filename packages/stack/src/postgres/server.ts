@@ -24,8 +24,7 @@ export const serverEndSteps = [
 
 const POLL_MS = 20
 const RETRY_MS = 200
-/** On a busy machine, backends of a killed server took more than 5 s to end. */
-const RETRIES_MAX = 150
+const RETRIES_MAX = 25
 
 /**
  * Starts the server and waits until it accepts connections. First stops a server that an earlier stack left running on the same
@@ -39,7 +38,8 @@ export async function startServer(options: ServerOptions): Promise<Child> {
     const server = await launch(options)
     const end = await waitUntilReady(server, options)
     if (end === undefined) return server
-    if (attempt < RETRIES_MAX && end.tail.some(isPassing)) await delay(RETRY_MS)
+    // Backends of a killed server write to the same log, so the reason may stand above the last lines.
+    if (attempt < RETRIES_MAX && server.output().some(isPassing)) await delay(RETRY_MS)
     else throw new StackFailure(['PostgreSQL does not start:', ...end.tail, `Its log is ${options.logFile}.`])
   }
 }
