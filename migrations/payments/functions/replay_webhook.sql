@@ -25,9 +25,9 @@ BEGIN
     VALUES (p_merchant_id, event_id, 'event', jsonb_build_object('webhookIds', jsonb_build_array(p_webhook_id)),
       date_trunc('milliseconds', clock_timestamp()))
     -- A row without webhookIds is for all webhooks. The new time keeps a process that has read the old row from deleting it.
-    ON CONFLICT (merchant_id, id) DO UPDATE SET created = greatest(excluded.created, o.created + interval '1 ms'), payload = CASE
+    ON CONFLICT (merchant_id, id) DO UPDATE SET created = excluded.created, payload = CASE
       WHEN o.payload ? 'webhookIds'
-      THEN jsonb_build_object('webhookIds', (o.payload -> 'webhookIds') || (excluded.payload -> 'webhookIds'))
+      THEN jsonb_set(o.payload, '{webhookIds}', (o.payload -> 'webhookIds') || (excluded.payload -> 'webhookIds'))
       ELSE o.payload
     END;
     sent := sent + 1;

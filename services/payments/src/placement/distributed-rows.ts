@@ -154,7 +154,7 @@ export function takeDistributedRows(db: Db): TakeRows {
     const read: TimedRow[] = []
     for (const [merchantId, ids] of byMerchant) {
       const found = await sql<TimedRow>`
-        SELECT extract(epoch FROM t.created)::text AS written, ${outboxRows(sql`${merchantId}`)} WHERE t.merchant_id = ${merchantId} AND t.id = ANY (${ids}::text[])`.execute(
+        SELECT t.created, extract(epoch FROM t.created)::text AS written, ${outboxRows(sql`${merchantId}`)} WHERE t.merchant_id = ${merchantId} AND t.id = ANY (${ids}::text[])`.execute(
         trx,
       )
       entries.push(...found.rows.flatMap((row) => toEntries(row).map((entry) => ({ ...entry, id: jobId(row) }))))
@@ -202,9 +202,10 @@ async function listShardRows(trx: JobTransaction, limit: number, left: readonly 
 async function deleteRows(db: Db, read: readonly TimedRow[]): Promise<void> {
   const failures: unknown[] = []
   for (const [merchantId, rows] of Map.groupBy(read, (row) => row.merchant_id)) {
+    const [ids, times] = [rows.map(({ id }) => id), rows.map(({ created }) => created)]
     await sql`
-      DELETE FROM ${sql.table('outbox')} t WHERE t.merchant_id = ${merchantId} AND t.id = ANY (${rows.map(({ id }) => id)}::text[])
-        AND t.id || extract(epoch FROM t.created) = ANY (${rows.map(({ id, written }) => id + written)}::text[])`
+      DELETE FROM ${sql.table('outbox')} t
+      WHERE t.merchant_id = ${merchantId} AND t.id = ANY (${ids}::text[]) AND t.created = ANY (${times}::timestamptz[])`
       .execute(db)
       .catch((error: unknown) => failures.push(error))
   }
@@ -212,6 +213,7 @@ async function deleteRows(db: Db, read: readonly TimedRow[]): Promise<void> {
 }
 
 interface TimedRow extends OutboxRow {
+  readonly created: Date
   /** The time at which the row was written, in seconds since 1970. */
   readonly written: string
 }
