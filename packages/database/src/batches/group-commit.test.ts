@@ -274,4 +274,18 @@ describe('createGroupCommit, when the database is slow', () => {
     await turn()
     expect(begun[8]?.keys).toEqual(['8', '9', '10', '11'])
   })
+
+  it('repeats the items of a failed batch in at most eight transactions at a time', async () => {
+    const { begun, add, keys } = controlled({ isWorthRepeating: () => true })
+    const answers = Array.from({ length: 12 }, (_, key) => add(item(key)))
+    await turn()
+    begun[0]?.fail(new Error('batch'))
+    await turn()
+    expect(keys().slice(1)).toEqual(Array.from({ length: 8 }, (_, key) => [String(key)]))
+    for (let repeat = 1; repeat <= 12; repeat++) {
+      begun[repeat]?.done()
+      await turn()
+    }
+    expect(await Promise.all(answers)).toEqual(Array.from({ length: 12 }, (_, key) => item(key)))
+  })
 })

@@ -52,6 +52,8 @@ export function createGroupCommit<Item, Result>(options: GroupCommitOptions<Item
   const waiting = createWaitingList(options)
   /** Batches in the database that are not slow yet. An item that is repeated alone is a batch of its own. */
   const fast = new Set<readonly Entry[]>()
+  /** Items of failed batches, which run one by one before all other items. */
+  const repeated: Entry[] = []
   let underWay = 0
   let isScheduled = false
 
@@ -63,6 +65,11 @@ export function createGroupCommit<Item, Result>(options: GroupCommitOptions<Item
   }
   const start = (): void => {
     waiting.refuseLate()
+    while (underWay < UNDER_WAY_MAX) {
+      const entry = repeated.shift()
+      if (entry === undefined) break
+      void run([entry])
+    }
     while (mayStart()) {
       const batch = waiting.takeBatch()
       if (batch.length === 0) return
@@ -80,7 +87,7 @@ export function createGroupCommit<Item, Result>(options: GroupCommitOptions<Item
     const outcome = await runBatch(batch, options)
     clearTimeout(slow)
     underWay -= 1
-    if (outcome === 'repeat') for (const entry of batch) void run([entry])
+    if (outcome === 'repeat') repeated.push(...batch)
     else waiting.freeKeys(batch)
     freeSlot()
   }
