@@ -16,8 +16,12 @@ const READERS = `
   CREATE FUNCTION public.counted() RETURNS SETOF uuid LANGUAGE sql AS 'SELECT user_id FROM auth.identities';
   CREATE FUNCTION public.parsed() RETURNS SETOF text LANGUAGE sql BEGIN ATOMIC SELECT id FROM auth.identities; END`
 
-/** Runs `adopt --check`. @returns the lines about dependent objects, and the error message */
-async function check({ deps }: Restored) {
+/**
+ * Runs `adopt --check`.
+ * @param label the first word or words of the returned lines
+ * @returns the lines, by default those about dependent objects, and the error message
+ */
+async function check({ deps }: Restored, label = 'depends') {
   const lines: string[] = []
   const command = adoptCommand(() => createQuietDeps(deps.config), {
     print: (line) => lines.push(line),
@@ -27,7 +31,7 @@ async function check({ deps }: Restored) {
     () => undefined,
     (error: Error) => error.message,
   )
-  return { lines: lines.filter((line) => line.startsWith('depends')), failure }
+  return { lines: lines.filter((line) => line.startsWith(label)), failure }
 }
 
 it.each(['v2.43.1', 'v2.101.0'] as const)(
@@ -130,6 +134,19 @@ it('adopt --check looks for names of identities in a time that grows with the le
     lines: [
       'depends    function public."row"() on identities: its column id becomes provider_id, and id another value; change it after auth adopt',
     ],
+    failure: undefined,
+  })
+})
+
+it('adopt --check leaves out the objects that an extension has made in the schema', async () => {
+  const restored = await restore('v2.196.0')
+  await runSql(
+    restored.database.superuserUrl,
+    `CREATE EXTENSION pgcrypto SCHEMA auth; CREATE EXTENSION pg_stat_statements SCHEMA auth;
+     CREATE TABLE auth.notes (n int); CREATE FUNCTION auth.note() RETURNS int LANGUAGE sql AS 'SELECT 1'`,
+  )
+  expect(await check(restored, 'left alone')).toEqual({
+    lines: ['left alone note()', 'left alone notes'],
     failure: undefined,
   })
 })
