@@ -1,8 +1,11 @@
+import { withDatabase } from '@trestle/database/migrations/migration-connection.ts'
+import { createNames } from '@trestle/database/names.ts'
 import { expect, it } from 'vitest'
 import { adopt, prepare, type Restored, restore } from '../../../test/adoption/adopted-app.ts'
 import { runSql } from '../../../test/adoption/restored-database.ts'
 import { createQuietDeps } from '../../commands/operator-deps.ts'
 import { adoptCommand } from '../commands/adopt.ts'
+import { listInhabitants } from './list-dependents.ts'
 
 const KEY = `
   CREATE TABLE public.linked (provider text, subject text, FOREIGN KEY (provider, subject) REFERENCES auth.identities (provider, id));
@@ -149,4 +152,16 @@ it('adopt --check leaves out the objects that an extension has made in the schem
     lines: ['left alone note()', 'left alone notes'],
     failure: undefined,
   })
+})
+
+it('finds the objects of a schema whose name needs quotes', async () => {
+  const { superuserUrl: url } = (await restore('v2.196.0')).database
+  await runSql(
+    url,
+    `ALTER SCHEMA auth RENAME TO "Old-Auth"; CREATE TABLE "Old-Auth".notes (n int);
+     CREATE FUNCTION "Old-Auth".note() RETURNS int LANGUAGE sql AS 'SELECT 1'`,
+  )
+  const names = createNames('Old-Auth')
+  const found = await withDatabase({ url }, (db) => listInhabitants(db, { names }))
+  expect(found).toEqual(['note()', 'notes'])
 })

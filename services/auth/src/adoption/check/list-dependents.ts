@@ -130,11 +130,12 @@ export async function listInhabitants(
 ): Promise<readonly string[]> {
   const { rows } = await sql<{ name: string }>`
     SELECT c.relname::text AS name FROM pg_class c
-      WHERE c.relnamespace = to_regnamespace(${names.schema}) AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
+      WHERE c.relnamespace = to_regnamespace(format('%I', ${names.schema}::text)) AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
         AND c.relname <> ALL (${[...SERVED, ...UNSERVED, ...ownTables, ...OWN_VIEWS]}::text[])
         AND NOT ${ofExtension('pg_class', sql`c.oid`)}
     UNION ALL SELECT p.proname || '()' FROM pg_proc p
-      WHERE p.pronamespace = to_regnamespace(${names.schema}) AND p.proname <> ALL (${['uid', 'role', 'email', 'jwt', ...OWN_FUNCTIONS]}::text[])
+      WHERE p.pronamespace = to_regnamespace(format('%I', ${names.schema}::text))
+        AND p.proname <> ALL (${['uid', 'role', 'email', 'jwt', ...OWN_FUNCTIONS]}::text[])
         AND NOT ${ofExtension('pg_proc', sql`p.oid`)}
     ORDER BY name`.execute(db)
   return rows.map(({ name }) => name)
