@@ -196,7 +196,9 @@ async function isRefusedWith(code: string, trx: Kysely<unknown>, statement: stri
 async function findFunctions(db: Kysely<unknown>, { schema, prefix }: Names, name: string): Promise<string[]> {
   const { rows } = await sql<{ signature: string }>`
     SELECT format('%I.%I(%s)', ${schema}::text, proname, pg_get_function_identity_arguments(oid)) AS signature FROM pg_proc
-    WHERE pronamespace = ${schema}::regnamespace AND proname = ${prefix + name} ORDER BY oid`.execute(db)
+    WHERE pronamespace = format('%I', ${schema}::text)::regnamespace AND proname = ${prefix + name} ORDER BY oid`.execute(
+    db,
+  )
   return rows.map(({ signature }) => signature)
 }
 
@@ -210,7 +212,7 @@ async function validate(
   const { rows } = await sql<{ oid: number; name: string; validator: string }>`
     SELECT p.oid, p.proname AS name, l.lanvalidator::regproc::text AS validator
     FROM pg_proc p JOIN pg_language l ON l.oid = p.prolang
-    WHERE p.pronamespace = ${schema}::regnamespace AND p.proname = ANY (${files.map(({ name }) => prefix + name)}::text[])
+    WHERE p.pronamespace = format('%I', ${schema}::text)::regnamespace AND p.proname = ANY (${files.map(({ name }) => prefix + name)}::text[])
     ORDER BY p.proname`.execute(trx)
   for (const { oid, name, validator } of rows) {
     await sql`SELECT ${sql.raw(validator)}(${oid}::oid)`.execute(trx).catch((error: unknown) => {

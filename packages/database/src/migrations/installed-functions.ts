@@ -96,7 +96,7 @@ export async function findForeign(
   const keepsAll = (await keepsForeign?.(db, names)) === true
   const { rows } = await sql<{ name: string; body: string }>`
     SELECT substr(proname, ${names.prefix.length + 1}::int) AS name, prosrc AS body FROM pg_proc
-    WHERE pronamespace = to_regnamespace(${names.schema})
+    WHERE pronamespace = to_regnamespace(format('%I', ${names.schema}::text))
       AND proname = ANY (${Object.keys(foreign).map((name) => names.prefix + name)}::text[])`.execute(db)
   const isForeign = ({ name, body }: { readonly name: string; readonly body: string }) => {
     const [file, hash] = [own.get(name), recorded.get(name)]
@@ -123,7 +123,7 @@ export async function listOverloads(
   const installed = (await listInstalledNames(db, names, FOREIGN)).map((name) => names.prefix + name)
   const { rows } = await sql<{ name: string; body: string; object: string }>`
     SELECT p.proname AS name, p.prosrc AS body, pg_describe_object('pg_proc'::regclass, p.oid, 0) AS object
-    FROM pg_proc p WHERE p.pronamespace = to_regnamespace(${names.schema}) AND p.proname = ANY (${installed}::text[])
+    FROM pg_proc p WHERE p.pronamespace = to_regnamespace(format('%I', ${names.schema}::text)) AND p.proname = ANY (${installed}::text[])
       AND EXISTS (SELECT FROM pg_proc o WHERE o.pronamespace = p.pronamespace AND o.proname = p.proname AND o.oid <> p.oid)
     ORDER BY object`.execute(db)
   // For a parsed body (BEGIN ATOMIC), PostgreSQL stores no text.

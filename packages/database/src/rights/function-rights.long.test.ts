@@ -151,3 +151,28 @@ it('the role gets its rights beside a namespace with a longer prefix, and none t
   await client.end()
   await drop()
 })
+
+it('functions and rights are kept in a schema whose name needs quotes', async () => {
+  const { url, drop } = await createEmptyDatabase()
+  const grants = { role: 'bank_service', appendOnly: [], readOnly: ['accounts'] }
+  const options = { url, names: createNames('Old-Bank', 'app'), sources, grants }
+  await migrateUp({ ...options, functions: functionsOf(texts) })
+  const changed = { ...options, functions: functionsOf({ ...texts, deposit: deposit(7) }) }
+  expect(await migrateUp(changed)).toEqual({ migrations: [], functions: ['deposit'] })
+  expect((await findDrift(changed)).differences).toEqual([])
+  const { deposit: _deposit, ...others } = texts
+  await migrateUp({ ...options, functions: { ...functionsOf(others), release: '1.1.0' } })
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  const { rows } = await client.query(
+    `SELECT proname AS name, has_function_privilege('bank_service', oid, 'EXECUTE') AS called FROM pg_proc
+     WHERE pronamespace = '"Old-Bank"'::regnamespace ORDER BY proname`,
+  )
+  expect(rows).toEqual([
+    { name: 'app_move', called: false },
+    { name: 'app_tell_time', called: true },
+    { name: 'app_total', called: true },
+  ])
+  await client.end()
+  await drop()
+})

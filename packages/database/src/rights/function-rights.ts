@@ -49,7 +49,7 @@ async function listFunctions(db: Kysely<unknown>, names: Names): Promise<readonl
   const { rows } = await sql<FunctionRow>`
     SELECT format('%I.%I(%s)', ${names.schema}::text, proname, pg_get_function_identity_arguments(oid)) AS signature,
       proname AS name, provolatile <> 'v' AS "isReading", prosecdef AS "isDefiner"
-    FROM pg_proc WHERE pronamespace = ${names.schema}::regnamespace AND prokind = 'f' AND ${isOwn(sql.ref('proname'), names)}
+    FROM pg_proc WHERE pronamespace = format('%I', ${names.schema}::text)::regnamespace AND prokind = 'f' AND ${isOwn(sql.ref('proname'), names)}
     ORDER BY proname, oid`.execute(db)
   return rows
 }
@@ -90,7 +90,7 @@ export async function grantToCallers(db: Kysely<unknown>, names: Names, callers:
       SELECT rolname::text FROM pg_roles
       WHERE rolname = ANY (${callers.roles}::text[]) AND has_function_privilege(oid, p.oid, 'EXECUTE')) AS callers
     FROM pg_proc p
-    WHERE pronamespace = ${names.schema}::regnamespace AND pronargs = 0 AND pg_has_role(proowner, 'USAGE')
+    WHERE pronamespace = format('%I', ${names.schema}::text)::regnamespace AND pronargs = 0 AND pg_has_role(proowner, 'USAGE')
       AND proname = ANY (${callers.functions.map((name) => names.prefix + name)}::text[]) ORDER BY proname`.execute(db)
   for (const { name, mayUse } of roles) {
     const to = sql.id(name)

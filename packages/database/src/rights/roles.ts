@@ -175,7 +175,7 @@ async function listRelations(
 ): Promise<readonly Relation[]> {
   const { rows } = await sql<Relation>`
     SELECT c.relname AS name, c.relkind::text AS kind FROM pg_class c
-    WHERE c.relnamespace = ${place.schema}::regnamespace AND c.relkind IN ('r', 'p', 'v', 'S')
+    WHERE c.relnamespace = format('%I', ${place.schema}::text)::regnamespace AND c.relkind IN ('r', 'p', 'v', 'S')
       AND ${isOwn(sql.ref('c.relname'), place)}
     ORDER BY c.relname`.execute(db)
   return rows
@@ -244,7 +244,7 @@ async function findWorkerColumns(db: Kysely<unknown>, schema: string): Promise<R
   const { rows } = await sql<{ table: string; column: string }>`
     SELECT c.relname AS table, a.attname AS column FROM pg_class c
     JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
-    WHERE c.relnamespace = ${schema}::regnamespace AND c.relname = ANY (${Object.keys(queueRights.installed)})
+    WHERE c.relnamespace = format('%I', ${schema}::text)::regnamespace AND c.relname = ANY (${Object.keys(queueRights.installed)})
     ORDER BY c.relname, a.attnum`.execute(db)
   const columns: Record<string, readonly string[]> = {}
   for (const [table, own] of Object.entries<readonly string[]>(queueRights.installed)) {
