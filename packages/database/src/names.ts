@@ -37,6 +37,20 @@ export function isOwn(
       AND starts_with(${name}, left(other.relname, ${sql.lit(-MIGRATIONS.length)}))))`
 }
 
+/**
+ * Returns a condition: an extension has created an object. An extension may be in the schema of a service, but neither the
+ * service nor an application has made its objects.
+ * @param catalog the catalogue of the object
+ * @param oid the column with the number of the object
+ */
+export function isOfExtension(
+  catalog: 'pg_class' | 'pg_proc' | 'pg_type',
+  oid: RawBuilder<unknown>,
+): RawBuilder<boolean> {
+  return sql<boolean>`EXISTS (
+    SELECT FROM pg_depend e WHERE e.classid = ${sql.lit(catalog)}::regclass AND e.objid = ${oid} AND e.deptype = 'e')`
+}
+
 /** The last part of the name of each table of migrations, after the prefix. */
 export const MIGRATIONS = 'trestle_migrations'
 

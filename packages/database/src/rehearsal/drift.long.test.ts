@@ -77,6 +77,17 @@ describe('findDrift', () => {
     expect(differences.filter(({ object }) => object.includes('app_'))).toEqual([])
   })
 
+  it('ignores objects of extensions in the schema', async () => {
+    const place = { ...options, names: createNames('example') }
+    await migrateUp(place)
+    const before = await findDrift(place)
+    await client.query(
+      `CREATE EXTENSION pgcrypto SCHEMA example; CREATE EXTENSION pg_stat_statements SCHEMA example;
+       CREATE EXTENSION earthdistance SCHEMA example CASCADE`,
+    )
+    expect(await findDrift(place)).toEqual(before)
+  })
+
   it('refuses a database of another release', async () => {
     await client.query("INSERT INTO example.app_trestle_migrations VALUES ('0009-later', '2100-01-01T00:00:00Z')")
     await expect(findDrift(options)).rejects.toThrow('0009-later of another release')

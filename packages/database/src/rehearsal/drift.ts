@@ -4,7 +4,7 @@ import { compareFunctions, createAll, type ServiceFunctions } from '../migration
 import { findForeign } from '../migrations/installed-functions.ts'
 import { type MigrationTarget, underLock } from '../migrations/migration-connection.ts'
 import { listExecuted, type Migrations } from '../migrations/migrator.ts'
-import { createNames, isOwn, migratorTable, migratorTables } from '../names.ts'
+import { createNames, isOfExtension, isOwn, migratorTable, migratorTables } from '../names.ts'
 import { type Callers, closeFunctions, isRightOfCallers } from '../rights/function-rights.ts'
 import { type Grants, grantOnObjects } from '../rights/roles.ts'
 
@@ -187,7 +187,7 @@ interface CatalogueRow {
 
 /**
  * Reads the definitions of a service's objects from the system catalogues, with fully qualified names. Leaves out the migrator's
- * tables, and the constraints that PostgreSQL creates for NOT NULL since version 18.
+ * tables, objects of extensions, and the constraints that PostgreSQL creates for NOT NULL since version 18.
  */
 export async function readCatalogue(trx: Kysely<unknown>, place: Pick<Names, 'schema' | 'prefix'>): Promise<Catalogue> {
   const { schema } = place
@@ -200,10 +200,11 @@ export async function readCatalogue(trx: Kysely<unknown>, place: Pick<Names, 'sc
     ), relation AS (
       SELECT c.* FROM pg_class c JOIN place ON c.relnamespace = place.oid
       WHERE ${isOwn(sql.ref('c.relname'), place)} AND c.relkind IN ('r', 'p', 'v', 'm', 'c', 'S')
-        AND c.relname <> ALL (${own}::text[])
+        AND c.relname <> ALL (${own}::text[]) AND NOT ${isOfExtension('pg_class', sql.ref('c.oid'))}
     ), function AS (
       SELECT p.* FROM pg_proc p JOIN place ON p.pronamespace = place.oid
       WHERE ${isOwn(sql.ref('p.proname'), place)} AND p.prokind <> 'a'
+        AND NOT ${isOfExtension('pg_proc', sql.ref('p.oid'))}
     )
     ${sql.join([...PARTS, types(place)], sql` UNION ALL `)}`.execute(trx)
   return new Map(rows.map(({ kind, name, definition }) => [`${kind} ${name}`, definition ?? '']))
@@ -306,5 +307,6 @@ function types(place: Pick<Names, 'schema' | 'prefix'>): RawBuilder<unknown> {
       (SELECT string_agg(e.enumlabel, ', ' ORDER BY e.enumsortorder) FROM pg_enum e WHERE e.enumtypid = t.oid),
       (SELECT string_agg(pg_get_constraintdef(c.oid), ' ' ORDER BY c.conname) FROM pg_constraint c WHERE c.contypid = t.oid))
     FROM pg_type t JOIN place ON t.typnamespace = place.oid
-    WHERE t.typtype IN ('e', 'd') AND ${isOwn(sql.ref('t.typname'), place)}`
+    WHERE t.typtype IN ('e', 'd') AND ${isOwn(sql.ref('t.typname'), place)}
+      AND NOT ${isOfExtension('pg_type', sql.ref('t.oid'))}`
 }

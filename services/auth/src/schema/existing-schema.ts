@@ -1,5 +1,5 @@
 import { listExecuted } from '@trestle/database/migrations/migrator.ts'
-import { MIGRATIONS, migratorTable } from '@trestle/database/names.ts'
+import { isOfExtension, MIGRATIONS, migratorTable } from '@trestle/database/names.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type Kysely, type QueryExecutorProvider, sql } from 'kysely'
 import { hasRelation } from './catalog.ts'
@@ -125,7 +125,7 @@ async function listForeignTables(db: QueryExecutorProvider, { schema }: Names): 
   const { rows } = await sql<{ name: string }>`
     SELECT relname AS name FROM pg_class c
     WHERE relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = ${schema}) AND relkind IN ('r', 'p', 'v', 'm', 'f')
-      AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e')
+      AND NOT ${isOfExtension('pg_class', sql.ref('c.oid'))}
       AND NOT EXISTS (
         SELECT FROM pg_class mark WHERE mark.relnamespace = c.relnamespace AND mark.relname LIKE '%trestle\\_migrations'
           AND starts_with(c.relname, left(mark.relname, ${sql.lit(-'trestle_migrations'.length)})))

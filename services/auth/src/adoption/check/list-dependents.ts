@@ -1,3 +1,4 @@
+import { isOfExtension } from '@trestle/database/names.ts'
 import { type Kysely, type QueryExecutorProvider, type RawBuilder, sql } from 'kysely'
 import { namedIn, readColumns } from '../../schema/catalog.ts'
 import { NOTING_TRIGGER, ownTables } from '../../schema/own-objects.ts'
@@ -116,10 +117,6 @@ export async function listWidePublications(
 const OWN_VIEWS = ['user_factors'] as const
 const OWN_FUNCTIONS = ['uuid_v7', 'claim_user', 'text_grams', 'list_user'] as const
 
-/** SQL for whether an extension has created an object. */
-const ofExtension = (catalog: 'pg_class' | 'pg_proc', oid: RawBuilder<unknown>): RawBuilder<unknown> => sql`
-  EXISTS (SELECT FROM pg_depend d WHERE d.classid = ${sql.lit(catalog)}::regclass AND d.objid = ${oid} AND d.deptype = 'e')`
-
 /**
  * Lists the tables, views and functions of the schema that supabase/auth, this service and extensions have not created. The
  * dozens of functions of an extension such as pgcrypto would hide the objects of applications.
@@ -132,11 +129,11 @@ export async function listInhabitants(
     SELECT c.relname::text AS name FROM pg_class c
       WHERE c.relnamespace = to_regnamespace(format('%I', ${names.schema}::text)) AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
         AND c.relname <> ALL (${[...SERVED, ...UNSERVED, ...ownTables, ...OWN_VIEWS]}::text[])
-        AND NOT ${ofExtension('pg_class', sql`c.oid`)}
+        AND NOT ${isOfExtension('pg_class', sql.ref('c.oid'))}
     UNION ALL SELECT p.proname || '()' FROM pg_proc p
       WHERE p.pronamespace = to_regnamespace(format('%I', ${names.schema}::text))
         AND p.proname <> ALL (${['uid', 'role', 'email', 'jwt', ...OWN_FUNCTIONS]}::text[])
-        AND NOT ${ofExtension('pg_proc', sql`p.oid`)}
+        AND NOT ${isOfExtension('pg_proc', sql.ref('p.oid'))}
     ORDER BY name`.execute(db)
   return rows.map(({ name }) => name)
 }
