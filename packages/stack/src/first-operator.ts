@@ -11,12 +11,19 @@ export interface OperatorPlace {
   readonly dataDirectory: string
 }
 
-const USER_EXISTS = 422
+/** The status for a taken email. Auth also answers it for a password that its policy refuses, with another code. */
+const UNPROCESSABLE = 422
+
+/**
+ * The statuses with which auth refuses a sign-in: for another password or a banned user, and if sign-ins by email are off
+ * (auth reference: Password grant). All other errors say nothing about the user.
+ */
+const SIGN_IN_REFUSED: readonly number[] = [400, UNPROCESSABLE]
 
 /**
  * Creates the first operator of the console: a user of auth with the console role admin. An existing operator with a role stays
  * unchanged.
- * @throws StackFailure if auth refuses
+ * @throws StackFailure if auth does not create the user, or cannot tell whether the user has a role
  */
 export async function createFirstOperator({ status, root, dataDirectory }: OperatorPlace): Promise<void> {
   const { AUTH_URL, SERVICE_ROLE_KEY, CONSOLE_EMAIL: email, CONSOLE_PASSWORD: password } = status
@@ -27,9 +34,10 @@ export async function createFirstOperator({ status, root, dataDirectory }: Opera
     body: JSON.stringify({ email, password, email_confirm: true }),
   })
   const text = await answer.text()
+  const isTaken = answer.status === UNPROCESSABLE && /"email_exists"/.test(text)
   // An interrupted start may have created the user without the role.
-  if (answer.status === USER_EXISTS && (await hasRole(AUTH_URL, { email, password }))) return
-  if (!answer.ok && answer.status !== USER_EXISTS) {
+  if (isTaken && (await hasRole(AUTH_URL, { email, password }))) return
+  if (!answer.ok && !isTaken) {
     throw new StackFailure([`The operator of the console was not made: auth answered ${answer.status} ${text.trim()}`])
   }
   const words = [
@@ -47,7 +55,11 @@ export async function createFirstOperator({ status, root, dataDirectory }: Opera
   })
 }
 
-/** Whether the operator has a role. Also `true` if the sign-in fails, because somebody has changed the password. */
+/**
+ * Returns whether the operator has a role. Also `true` if auth refuses the sign-in, because somebody has then changed the
+ * password, the user or the settings.
+ * @throws StackFailure if the sign-in fails for another reason, such as a limit or an unavailable database
+ */
 async function hasRole(
   url: string,
   credentials: { readonly email: string; readonly password: string },
@@ -58,5 +70,9 @@ async function hasRole(
     body: JSON.stringify(credentials),
   })
   const text = await answer.text()
-  return !answer.ok || /"console_role":"/.test(text)
+  if (answer.ok) return /"console_role":"/.test(text)
+  if (SIGN_IN_REFUSED.includes(answer.status)) return true
+  throw new StackFailure([
+    `The role of the operator of the console was not checked: auth answered ${answer.status} ${text.trim()}`,
+  ])
 }
