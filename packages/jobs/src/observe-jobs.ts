@@ -21,7 +21,7 @@ export function observeJobs(meter: Meter, queues: Queues): void {
     oldestDue: meter.createObservableGauge('jobs_oldest_due_seconds', {
       description: 'How long the oldest job whose time has come has waited for a worker, by task',
     }),
-    dead: meter.createObservableGauge('jobs_dead', { description: 'Dead jobs, by task' }),
+    dead: meter.createObservableGauge('jobs_dead', { description: 'Dead-letter jobs, by task' }),
   }
   meter.addBatchObservableCallback(async (result) => {
     const lengths = await measureQueues(queues)

@@ -16,7 +16,9 @@ export function observeConnections(
   database: Pool & Pick<Database<unknown>, 'standby'>,
   others: Readonly<Record<string, Pool>> = {},
 ): void {
-  const gauge = meter.createObservableGauge('db_pool_connections', { description: 'Connections of the pool by state' })
+  const gauge = meter.createObservableGauge('db_pool_connections', {
+    description: 'Connections of the pool by state, and requests that wait for one',
+  })
   gauge.addCallback((result) => {
     const observe = (connections: Connections, labels: Attributes) => {
       for (const [state, count] of Object.entries(connections)) result.observe(count, { ...labels, state })

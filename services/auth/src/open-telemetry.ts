@@ -34,7 +34,7 @@ export function observeDatabase(meter: Meter, database: Database<AuthTables>, ta
 export function observeProcess(meter: Meter): void {
   const running = meter.createObservableGauge('auth_running', { description: '1 while the process serves' })
   running.addCallback((result) => result.observe(1))
-  const version = meter.createObservableGauge('auth_version_info', { description: 'The build version' })
+  const version = meter.createObservableGauge('auth_version_info', { description: 'The running release' })
   version.addCallback((result) => result.observe(1, { version: VERSION }))
 }
 

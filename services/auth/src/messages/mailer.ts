@@ -58,7 +58,7 @@ export function createMailer({ config, templates, logger, meter }: MailerOptions
     kinds,
   )
   const failed = startAtZero(
-    meter.createCounter('auth_email_send_errors_total', { description: 'Mails that it did not take' }),
+    meter.createCounter('auth_email_send_errors_total', { description: 'Mails that the server did not accept' }),
     kinds,
   )
   let opened: Promise<Transporter> | undefined

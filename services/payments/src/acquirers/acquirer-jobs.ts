@@ -51,11 +51,11 @@ export function observeAcquiring(meter: Meter, { db, schema }: Observed): void {
   })
   unknown.addCallback(async (result) => result.observe(await countUnknownAttempts(db)))
   const open = meter.createObservableGauge('payments_acquirer_exceptions_open', {
-    description: 'What acquirers refused or said that our books could not follow',
+    description: 'Exceptions of acquirers that wait for the operator',
   })
   open.addCallback(async (result) => result.observe(await countOpenExceptions(db)))
   const waiting = meter.createObservableGauge('payments_acquirer_tasks', {
-    description: 'Movements on their way to acquirers, by state of their job',
+    description: 'Operations on their way to acquirers, by state of their job',
   })
   waiting.addCallback(async (result) => {
     const counts = new Map((await countAcquirerJobs({ db, schema })).map(({ state, count }) => [state, count]))

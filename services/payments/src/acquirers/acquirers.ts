@@ -26,7 +26,10 @@ export function createAcquirers({ simulator, others, meter, logger, wait }: Acqu
   const authorizations = meter.createCounter('payments_authorizations_total', {
     description: 'Authorizations by outcome',
   })
-  const seconds = meter.createHistogram('payments_acquirer_seconds', { description: 'Calls of acquirers', unit: 's' })
+  const seconds = meter.createHistogram('payments_acquirer_seconds', {
+    description: 'Duration of calls to acquirers',
+    unit: 's',
+  })
   const own = measuredAcquirer('simulator', simulator, seconds)
   const byName = new Map([...others].map(([name, other]) => [name, measuredAcquirer(name, other, seconds)]))
   const names: readonly string[] = [...others.keys()]

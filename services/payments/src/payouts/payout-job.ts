@@ -23,6 +23,8 @@ export const PAYOUT_CRON = '5 4 * * *'
 
 /** Creates the counter of payouts by outcome. `paid` means that the merchant has the payout of the day. */
 export function countPayouts(meter: Meter): (outcome: 'paid' | 'failed' | PayoutSkip) => void {
-  const payouts = meter.createCounter('payments_payouts_total', { description: 'Turns of merchants by outcome' })
+  const payouts = meter.createCounter('payments_payouts_total', {
+    description: 'Payouts that the service tried, by outcome',
+  })
   return (outcome) => payouts.add(1, { outcome })
 }

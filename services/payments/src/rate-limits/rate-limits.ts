@@ -105,7 +105,9 @@ function byAddress({ consume, wait, giveBack }: RateLimit): RateLimit {
 
 /** Returns a function that throws rateLimited with Retry-After. Refusals are counted under `scope`. */
 export function createRefusal(meter: Meter, scope: string): (seconds: number) => never {
-  const counter = meter.createCounter('payments_rate_limited_total', { description: 'Requests refused by rate' })
+  const counter = meter.createCounter('payments_rate_limited_total', {
+    description: 'Requests refused by a rate limit',
+  })
   const refused = startAtZero(counter, [{ scope }])
   return (seconds) => {
     refused.add(1, { scope })

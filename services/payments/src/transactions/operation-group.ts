@@ -225,7 +225,9 @@ function createCounters(meter: Meter) {
     }),
     [{ kind: 'capture' }, { kind: 'refund' }, { kind: 'void' }],
   )
-  const journals = meter.createCounter('payments_ledger_journals_total', { description: 'Journals that were booked' })
+  const journals = meter.createCounter('payments_ledger_journals_total', {
+    description: 'Journals of captures and refunds',
+  })
   return {
     result: ({ kind }: Pick<Operation, 'kind'>, { verdict, outcome }: OperationResult) => {
       if (outcome?.verdict === 'refused') return operations.add(1, { kind, outcome: outcome.refusal.reason })

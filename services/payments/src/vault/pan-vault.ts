@@ -36,7 +36,7 @@ export interface PanVault {
 /** Creates the vault of card numbers. The first key encrypts. Every decryption of a number is counted (reference: Security). */
 export function createPanVault(vaultKeys: readonly [VaultKey, ...VaultKey[]], meter: Meter): PanVault {
   const opens = startAtZero(
-    meter.createCounter('payments_vault_opens_total', { description: 'Card numbers opened by purpose' }),
+    meter.createCounter('payments_vault_opens_total', { description: 'Card numbers decrypted, by purpose' }),
     [{ purpose: 'authorization' }, { purpose: 'rotation' }],
   )
   const [first] = vaultKeys
