@@ -65,11 +65,7 @@ export function createGroupCommit<Item, Result>(options: GroupCommitOptions<Item
   }
   const start = (): void => {
     waiting.refuseLate()
-    while (underWay < UNDER_WAY_MAX) {
-      const entry = repeated.shift()
-      if (entry === undefined) break
-      void run([entry])
-    }
+    while (underWay < UNDER_WAY_MAX && repeated.length > 0) void run(repeated.splice(0, 1))
     while (mayStart()) {
       const batch = waiting.takeBatch()
       if (batch.length === 0) return
