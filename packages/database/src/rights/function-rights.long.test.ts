@@ -176,3 +176,20 @@ it('functions and rights are kept in a schema whose name needs quotes', async ()
   await client.end()
   await drop()
 })
+
+it('migrations leave the rights on functions of extensions in the schema', async () => {
+  const { url, drop } = await createEmptyDatabase()
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  try {
+    await client.query('CREATE SCHEMA bank; CREATE EXTENSION pgcrypto SCHEMA bank')
+    const grants = { role: 'bank_service', appendOnly: [], readOnly: [], columns: {} }
+    await migrateUp({ url, names: createNames('bank', ''), sources, functions: functionsOf(texts), grants })
+    await client.query('SET ROLE bank_service')
+    expect((await client.query("SELECT length(bank.gen_salt('bf')) AS bytes")).rows).toEqual([{ bytes: 29 }])
+    await expect(client.query('SELECT bank.move(1)')).rejects.toMatchObject({ code: '42501' })
+  } finally {
+    await client.end()
+    await drop()
+  }
+})

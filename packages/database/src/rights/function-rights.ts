@@ -1,7 +1,7 @@
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type Kysely, type QueryExecutorProvider, type RawBuilder, sql } from 'kysely'
 import { FOREIGN, listInstalledNames } from '../migrations/installed-functions.ts'
-import { isOwn } from '../names.ts'
+import { isOfExtension, isOwn } from '../names.ts'
 
 interface FunctionRow {
   /** The name with the types of the arguments. */
@@ -50,6 +50,7 @@ async function listFunctions(db: Kysely<unknown>, names: Names): Promise<readonl
     SELECT format('%I.%I(%s)', ${names.schema}::text, proname, pg_get_function_identity_arguments(oid)) AS signature,
       proname AS name, provolatile <> 'v' AS "isReading", prosecdef AS "isDefiner"
     FROM pg_proc WHERE pronamespace = format('%I', ${names.schema}::text)::regnamespace AND prokind = 'f' AND ${isOwn(sql.ref('proname'), names)}
+      AND NOT ${isOfExtension('pg_proc', sql.ref('oid'))}
     ORDER BY proname, oid`.execute(db)
   return rows
 }
