@@ -187,7 +187,7 @@ it('migrations leave the rights on functions of extensions in the schema', async
     await migrateUp({ url, names: createNames('bank', ''), sources, functions: functionsOf(texts), grants })
     await client.query('SET ROLE bank_service')
     expect((await client.query("SELECT length(bank.gen_salt('bf')) AS bytes")).rows).toEqual([{ bytes: 29 }])
-    await expect(client.query('SELECT bank.move(1)')).rejects.toMatchObject({ code: '42501' })
+    await expect(client.query('SELECT bank.move(1)')).rejects.toThrow('permission denied for function move')
   } finally {
     await client.end()
     await drop()
