@@ -6,7 +6,7 @@ import { type Child, reasonOf, type Supervised, startChild, supervise } from './
 import type { EndStep } from './processes/process-identity.ts'
 import { waitUntilReady } from './processes/readiness.ts'
 import type { ServicePlan, StackPlan } from './settings/plan.ts'
-import { environmentOf, type SharedSettings, writeEnvFile } from './settings/service-environment.ts'
+import { environmentOf, isReadBy, type SharedSettings, writeEnvFile } from './settings/service-environment.ts'
 import { StackFailure } from './stack-failure.ts'
 
 /** The time for services to finish. The database must also stop within the five seconds after a Ctrl-C. */
@@ -114,7 +114,7 @@ async function watchAll(
 function startService(service: ServicePlan, plan: StackPlan, options: ServiceGroupOptions): Promise<Child> {
   const { definition, entry } = service
   const env = environmentOf(definition, plan.env, options)
-  writeEnvFile(join(plan.dataDirectory, `${definition.name}.env`), env, (name) => isOwn(name, definition.prefix))
+  writeEnvFile(join(plan.dataDirectory, `${definition.name}.env`), env, (name) => isReadBy(name, definition.prefix))
   return startChild({
     name: definition.name,
     program: process.execPath,
@@ -124,10 +124,6 @@ function startService(service: ServicePlan, plan: StackPlan, options: ServiceGro
     logFile: join(plan.logDirectory, `${definition.name}.log`),
     pidFile: { file: join(plan.runDirectory, `${definition.name}.pid`), program: entry },
   })
-}
-
-function isOwn(name: string, prefix: string): boolean {
-  return name.startsWith(prefix) || name === 'DATABASE_URL' || name === 'LOG_LEVEL'
 }
 
 async function waitForService({ definition, address }: ServicePlan, child: Child, stop: AbortSignal): Promise<void> {

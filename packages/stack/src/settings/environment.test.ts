@@ -4,7 +4,7 @@ import { parseEnv } from 'node:util'
 import { createFolder, removeFoldersAtEnd } from '@trestle/testing/temporary-folder.ts'
 import { describe, expect, it } from 'vitest'
 import { dataDirectoryOf, readUserEnvironment } from './environment.ts'
-import { writeEnvFile } from './service-environment.ts'
+import { isReadBy, writeEnvFile } from './service-environment.ts'
 
 removeFoldersAtEnd()
 
@@ -46,6 +46,18 @@ describe('dataDirectoryOf', () => {
     const file = join(folder, 'data.env')
     writeFileSync(file, text)
     expect(dataDirectoryOf('/repo', readUserEnvironment(file, {}))).toBe(directory)
+  })
+})
+
+describe('isReadBy', () => {
+  it.each([
+    ['AUTH_SITE_URL', true],
+    ['OTEL_EXPORTER_PROMETHEUS_HOST', true],
+    ['PGCONNECT_TIMEOUT', true],
+    ['PAYMENTS_SITE_URL', false],
+    ['HOME', false],
+  ])('decides whether %s belongs into the env file of auth', (name, isWanted) => {
+    expect(isReadBy(name, 'AUTH_')).toBe(isWanted)
   })
 })
 

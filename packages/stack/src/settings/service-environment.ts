@@ -108,6 +108,21 @@ function metricsSettings({ prefix }: ServiceDefinition) {
   }
 }
 
+/** Settings that a service reads without its prefix. */
+const UNPREFIXED: readonly string[] = [
+  'DATABASE_URL',
+  'LOG_LEVEL',
+  'NODE_ENV',
+  'OTEL_EXPORTER_OTLP_PROTOCOL',
+  'PGCONNECT_TIMEOUT',
+  METRICS_HOST,
+]
+
+/** Returns whether a setting belongs into the env file of the service with this prefix. */
+export function isReadBy(name: string, prefix: string): boolean {
+  return name.startsWith(prefix) || UNPREFIXED.includes(name)
+}
+
 /**
  * Writes the settings of a service to a file for its other commands, as in `pnpm auth -c .data/auth.env migrate status`. The file
  * contains secrets, so only its owner may read it.
