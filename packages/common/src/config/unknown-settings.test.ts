@@ -111,6 +111,15 @@ describe('findRemovedSettings', () => {
     ])
   })
 
+  it('names settings under the other prefix too', () => {
+    const names = { SHOP_COLOUR: 'red', STORE_COLOUR: 'green', STORE_NODE_ENV: 'production' }
+    expect(findRemovedSettings(removed, { prefix: 'SHOP_', otherPrefix: 'STORE_', env: names })).toEqual([
+      'SHOP_COLOUR no longer exists: the shop is blue',
+      'STORE_COLOUR no longer exists: the shop is blue',
+      'STORE_NODE_ENV no longer exists: set NODE_ENV',
+    ])
+  })
+
   it('leaves out names without the prefix, and empty ones', () => {
     expect(removedOf({ NODE_ENV: 'production', SHOP_COLOUR: '' })).toEqual([])
   })

@@ -70,10 +70,12 @@ export type RemovedSettings = Readonly<Record<string, string>>
  */
 export function findRemovedSettings(removed: RemovedSettings, options: NameSource): readonly string[] {
   const environment = readEnvironment(options)
-  return Object.entries(removed)
-    .map(([name, advice]) => [options.prefix + name, advice] as const)
-    .filter(([name]) => environment[name] !== undefined)
-    .map(([name, advice]) => `${name} no longer exists: ${advice}`)
+  const { prefix, otherPrefix = prefix } = options
+  return Object.entries(removed).flatMap(([name, advice]) =>
+    [...new Set([prefix + name, otherPrefix + name])]
+      .filter((candidate) => environment[candidate] !== undefined)
+      .map((candidate) => `${candidate} no longer exists: ${advice}`),
+  )
 }
 
 /** Returns whether Kubernetes sets this variable, for a Service whose name begins like the prefix. */
