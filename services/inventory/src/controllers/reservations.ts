@@ -18,13 +18,12 @@ import {
   RESERVATION_STATUSES,
   ReservationView,
   requireReservation,
+  SECONDS_MAX,
 } from '../reservations/reservation.ts'
 import { findReservation, listReservations } from '../reservations/reservation-repository.ts'
 import { PLACE_INCLUDES, QUANTITY_MAX } from '../stock/level.ts'
 import { listNamed } from '../stock/level-repository.ts'
 import { releaseReservation, reserveStock } from '../use-cases/reserve-stock.ts'
-
-const SECONDS_MAX = 2_592_000
 
 const Quantity = p.int({ min: 1, max: QUANTITY_MAX }).meta({ description: 'How much to reserve' })
 

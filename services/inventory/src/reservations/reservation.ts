@@ -8,6 +8,9 @@ export const RESERVATION_STATUSES = ['active', 'committed', 'released', 'expired
 /** `active` until the remaining quantity is 0 (reference: Reservation states). */
 export type ReservationStatus = (typeof RESERVATION_STATUSES)[number]
 
+/** The longest life of a reservation, in seconds: 30 days. */
+export const SECONDS_MAX = 2_592_000
+
 export interface NewReservation {
   readonly productId: number
   readonly locationId: number
