@@ -38,8 +38,8 @@ BEGIN
     SELECT u.* INTO held FROM {{allowance_uses}} u WHERE u.actor_id = p_actor_id AND u.key = p_key FOR UPDATE;
     -- The quota was given back meanwhile, so take it again.
     CONTINUE WHEN NOT FOUND;
-    -- After a refund is made, its idempotent request may have another amount, because the amount depends on the limit of the day,
-    -- which may have changed.
+    -- If the refund is already done, do not compare the amounts: the repeated request may compute another amount, because the
+    -- amount depends on the limit of the day.
     verdict := CASE WHEN held.currency = p_currency AND (held.used OR held.amount = p_amount) THEN 'taken'
       ELSE 'key-mismatch' END;
     RETURN NEXT; RETURN;

@@ -14,8 +14,8 @@ export function renderCommand(id: string, command: string): string {
 }
 
 /**
- * Shows each button of the page that has `data-copy`. The button copies the text of the element with that id. It then confirms
- * this for a moment, also to screen readers. A script that adds buttons later must call `showCopyButtons` with their parent
+ * Shows each button of the page that has `data-copy`. The button copies the text of the element whose id is the value
+ * of `data-copy`. It then shows for a moment that it has copied the text, and screen readers announce this. A script that adds buttons later must call `showCopyButtons` with their parent
  * element.
  */
 export const COPY_SCRIPT = `const copied = document.body.appendChild(Object.assign(document.createElement('p'), { className: 'unseen' }))

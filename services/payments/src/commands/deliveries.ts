@@ -29,7 +29,7 @@ const commands: readonly OperatorCommand[] = [
   },
   {
     usage: 'show <id>',
-    description: 'show a delivery with its attempts and its event',
+    description: 'show a delivery with the number of its attempts and its event',
     run: show,
   },
   {

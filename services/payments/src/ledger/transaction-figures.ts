@@ -67,7 +67,8 @@ interface FiguresPage {
 }
 
 async function listFigures(db: Db, { merchantId, after, move }: FiguresPage): Promise<readonly TransactionFigures[]> {
-  // Rows with a lower id than `cut` are from before the move. All ids are lower than `g`, because they are hexadecimal.
+  // The move to the euro changes the currency of the merchant, and `cut` is the id of its journal. Lower ids are from before the
+  // move, in the former currency. A transaction in another currency has no such rows: its `cut` is `g`, above all hexadecimal ids.
   const cut = sql`(CASE WHEN t.funding_currency = ${move?.formerCurrency ?? null}::text
     THEN ${move?.journalId ?? null}::text ELSE 'g' END)`
   const toEuro = (amount: RawBuilder<unknown>) => sql`${sql.table('to_euro')}((${amount})::bigint, t.funding_currency)`

@@ -65,8 +65,8 @@ export function toTownName(town: string): string {
 }
 
 /**
- * Writes a pain.001 credit transfer: one message with one payment information block and one transfer for each payout. The bank
- * checks the counts and sums as control values.
+ * Writes a pain.001 credit transfer. The message has one payment information block, which contains one transfer for each payout.
+ * The bank checks the counts and sums as control values.
  * @see https://www.iso20022.org/catalogue-messages/iso-20022-messages-archive (pain.001.001.09 and .03)
  * @see
  * https://www.europeanpaymentscouncil.eu/what-we-do/epc-payment-schemes/sepa-credit-transfer/sepa-credit-transfer-rulebook-and

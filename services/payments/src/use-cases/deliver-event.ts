@@ -35,7 +35,6 @@ import { callDisableWebhook, type Delivery, findDelivery } from '../webhooks/web
 interface DeliverDeps {
   readonly jobs: Jobs
   readonly outbox: Outbox
-
   readonly pools: Pools
   readonly webhooks: WebhookDeps
   readonly now: () => Date
@@ -178,6 +177,6 @@ export async function startDeliveries(deps: DeliverDeps): Promise<void> {
   const circuitBreakers = createCircuitBreakers()
   const reprioritize = createRenewal(deps)
   await deps.jobs.work(deliveryTask, (job, attempt) =>
-    deliverEvent({ ...deps, attempts, circuitBreakers, reprioritize: reprioritize }, job, attempt),
+    deliverEvent({ ...deps, attempts, circuitBreakers, reprioritize }, job, attempt),
   )
 }
