@@ -61,7 +61,7 @@ export function standbyOf(
     onChange: (isUsed, lagMs) => {
       const known = { lag_ms: lagMs === undefined ? null : Math.round(lagMs) }
       if (isUsed) logger.info(known, 'the standby serves lists')
-      else logger.warn(known, 'the standby is away or too far behind: the primary serves lists too')
+      else logger.warn(known, 'the standby is unavailable or too far behind: the primary serves lists too')
     },
   }
 }

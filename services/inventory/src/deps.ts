@@ -99,7 +99,7 @@ export async function createDeps(
   const { batches, wholeImports, ...limits } = createConcurrencyLimits(config)
   const stockMetrics = createStockMetrics(meter)
   const rateLimits = await openRateLimits(config.rateLimits, database, (error) =>
-    logger.warn({ err: error }, 'the store of the rate limits is away'),
+    logger.warn({ err: error }, 'the store of the rate limits is unavailable'),
   )
   const cleanUpWatch = new CleanUpWatch(config.cleanUpEveryMs + STUCK_MS + config.database.statementTimeoutMs)
   const readiness = createReadiness({

@@ -144,7 +144,7 @@ export async function createDeps(
   const placement = followPlacement(found, { config, database, operators: operatorDatabase, logger, now: SOURCES.now })
   const { db, pools, names } = database
   observeDatabase(meter, database, tasks)
-  const onAway = (error: unknown) => logger.warn({ err: error }, 'the store of the rate limits is away')
+  const onAway = (error: unknown) => logger.warn({ err: error }, 'the store of the rate limits is unavailable')
   const limiters = await openLimiterStore({ store: config.rateLimitStore, redisUrl: config.redisUrl }, database, onAway)
   const rateLimits = createRateLimits(config.rateLimits, limiters.store)
   const jobs = openServingJobs(config, { meter, logger, database, now: SOURCES.now })

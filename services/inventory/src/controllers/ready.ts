@@ -8,7 +8,7 @@ import { OpenController } from '../plugins/inventory-controller.ts'
 export class Default extends OpenController {
   static GET = accepts({
     returns: z.object({ status: z.literal('ready') }),
-    responses: { 503: 'The process is starting or stopping, or its database is away' },
+    responses: { 503: 'The process is starting or stopping, or its database is unavailable' },
     summary: 'Check that the process should get requests',
     tags: ['service'],
   })

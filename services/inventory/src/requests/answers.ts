@@ -87,7 +87,7 @@ export function matchedVersions(header: string, kind: 'p' | 'l', id: number): re
 }
 
 /** Errors of every endpoint that queries the database, in addition to its own errors. */
-export const outage = { 503: 'The database is away, too slow or too contended' } as const
+export const outage = { 503: 'The database is unavailable, too slow or too contended' } as const
 
 /** The errors of `outage`, plus those of endpoints that read a body. */
 export const withBody = { 408: 'The body took longer than 15 s to arrive', ...outage } as const

@@ -21,7 +21,7 @@ it.each([
   [
     'the command that names the server that is away',
     new Error('connection to the remote node trestle@10.0.0.2:5432 failed'),
-    'a server of the cluster is away, so run payments doctor: connection to the remote node trestle@10.0.0.2:5432 failed',
+    'a server of the cluster is unavailable, so run payments doctor: connection to the remote node trestle@10.0.0.2:5432 failed',
   ],
 ])('explains a refusal by %s', (_what, error, message) => {
   expect(explainRefusal(error)).toHaveProperty('message', message)

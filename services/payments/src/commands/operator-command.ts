@@ -64,7 +64,7 @@ export function explainRefusal(error: unknown): unknown {
   }
   if (!(error instanceof Error)) return error
   if (/^connection to the remote node /.test(error.message)) {
-    const text = `a server of the cluster is away, so run payments doctor: ${error.message}`
+    const text = `a server of the cluster is unavailable, so run payments doctor: ${error.message}`
     return new Error(text, { cause: error })
   }
   if (!/^permission denied/.test(error.message)) return error

@@ -154,7 +154,7 @@ export const messageOptions = {
     ),
     supabase: is(
       'in the request',
-      'is sent in the request, before anything is stored. A gateway that refuses or is away fails it with 422 `sms_send_failed`, and it changes nothing. A repeated `POST /resend` for a phone to which nothing is sent is 200, not 429',
+      'is sent in the request, before anything is stored. A gateway that refuses or is unavailable fails it with 422 `sms_send_failed`, and it changes nothing. A repeated `POST /resend` for a phone to which nothing is sent is 200, not 429',
     ),
     reason:
       'Applications show at once that an SMS cannot be sent, and the user tries again without waiting. A request that sends an SMS takes longer, so its time tells whether a phone has an account anyway.',
@@ -199,10 +199,10 @@ export const messageOptions = {
 
 export const keptMessageDifferences: readonly KeptDifference[] = [
   {
-    subject: 'A mail server that is away',
+    subject: 'An unavailable mail server',
     ours: 'The mail is sent by the queue, later',
     theirs: '500, and the user is not kept',
-    reason: 'A mail server that is away must neither lose a user nor slow a request.',
+    reason: 'An unavailable mail server must neither lose a user nor slow a request.',
   },
   {
     subject: 'The interval between mails for unknown addresses',
@@ -307,7 +307,7 @@ export const keptHookDifferences: readonly KeptDifference[] = [
     subject: 'Notifications by SEND_EMAIL, such as of a new password',
     ours: 'Called by the queue, again after a failure',
     theirs: 'Called once in the request, which goes on after a failure',
-    reason: 'A hook that is away must not lose a warning.',
+    reason: 'An unavailable hook must not lose a warning.',
   },
   {
     subject: 'A hook that changes `exp`, `sub` or `session_id` of an access token',
