@@ -414,7 +414,7 @@ describe('docs/runbooks/', () => {
       2: `${said('key-rotation.md', 1)}\\S+ verifies until .+\n`,
       3: String.raw`[\w-]{43}\n`,
       4: String.raw`[\w-]+\.[\w-]+\.[\w-]+\n`,
-      5: 'every secret is sealed with key [0-9a-f]{16}\n',
+      5: 'every secret is encrypted with key [0-9a-f]{16}\n',
       6: said('key-rotation.md', 7),
     },
     'one-machine.md': { 2: 'machine\nmachine_auth\nmachine_inventory\nmachine_operators\nmachine_payments\n' },

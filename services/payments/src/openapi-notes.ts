@@ -41,7 +41,7 @@ export function documentNotes(): DocumentNotes {
       task: 'The name of the task',
       step: 'What the challenge asks for, from its path',
       way: 'How it is taken, from its path',
-      state: 'What the simulated bank was given, sealed',
+      state: 'What the simulated bank was given, encrypted',
       from: 'The first day of the statement',
       to: 'The last day of the statement',
     },
@@ -142,7 +142,7 @@ const LINK_PARAMETERS = [
   ['locale', 'The language of the page; default: by Accept-Language', { type: 'string', example: 'da' }],
   ['recurring', 'y: the customer agrees that the card is charged again', { type: 'string', enum: ['y'] }],
 ] as const
-const RECEIPT_PARAMETERS = [['receipt', 'The sealed receipt', text], LINK_PARAMETERS[7]] as const
+const RECEIPT_PARAMETERS = [['receipt', 'The encrypted receipt', text], LINK_PARAMETERS[7]] as const
 
 const PAGE_PARAMETERS: ReadonlyMap<unknown, readonly (typeof LINK_PARAMETERS | typeof RECEIPT_PARAMETERS)[number][]> =
   new Map([

@@ -155,7 +155,7 @@ export async function listClosedSecrets(
   for (const column of ENCRYPTED) {
     for (const { keyId, count, samples } of await listEncryptedSecrets(db, place, column)) {
       if (samples.some(({ id, secret }) => readUpstreamSecret(keys, id, secret) !== undefined)) continue
-      losses.push({ what: `${column.what} is sealed by the key ${keyId}, which no setting has`, count })
+      losses.push({ what: `${column.what} is encrypted with the key ${keyId}, which no setting has`, count })
     }
   }
   return losses
@@ -167,7 +167,7 @@ const BROKEN = [
     table,
     column,
     isBroken: sql`${sql.ref(column)} LIKE '{%' AND ${sql.ref(column)} !~ ${ENCRYPTED_FORM}::text`,
-    what: `${what} is neither plain nor sealed`,
+    what: `${what} is neither plain nor encrypted`,
   })),
   {
     table: 'mfa_factors',

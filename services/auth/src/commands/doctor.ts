@@ -25,7 +25,7 @@ const checks: readonly Check<ProcessDeps>[] = [
   },
   {
     name: 'signing keys',
-    advice: 'set the AUTH_SECURITY_DATABASE_ENCRYPTION_KEY (or JWT secret) that sealed them, or correct AUTH_JWT_KEYS',
+    advice: 'set the AUTH_SECURITY_DATABASE_ENCRYPTION_KEY (or JWT secret) that encrypted them, or correct AUTH_JWT_KEYS',
     needs: ['database'],
     run: async (deps) => {
       await deps.signingKeys.load()
@@ -95,7 +95,7 @@ const checks: readonly Check<ProcessDeps>[] = [
   },
   {
     name: 'adoption',
-    advice: 'run auth adopt again, or adopt --undo; set the keys of supabase/auth that sealed these secrets',
+    advice: 'run auth adopt again, or adopt --undo; set the keys of supabase/auth that encrypted these secrets',
     needs: ['database'],
     run: describeAdoption,
   },

@@ -37,7 +37,7 @@ const DIFFERENT: readonly (readonly [name: RegExp, value: RegExp, meaning: strin
   [/^RATE_LIMIT_HEADER$/, /./, 'the whole header is the key of a client, not its first entry'],
   [/^(MFA_)?RATE_LIMIT_(?!HEADER|EMAIL|SMS)/, /^0(\.0+)?$/, '0 lifts the limit'],
   [/^METRICS_ENABLED$/, /^(true|1|t)$/i, 'metrics have the names of this service'],
-  [/^SECURITY_DATABASE_ENCRYPTION_/, /./, 'the keys seal every secret, in a form of their own'],
+  [/^SECURITY_DATABASE_ENCRYPTION_/, /./, 'the keys encrypt every secret, in a form of their own'],
 ]
 
 /**

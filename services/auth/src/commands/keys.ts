@@ -31,7 +31,7 @@ const KNOWN_AFTER_SECONDS = (2 * POLL_MS) / 1_000
 
 /** The command `keys list|add|promote|retire|reseal`. @param pause waits for the given milliseconds */
 export function keysCommand(operator: Operator<OperatorDeps>, pause: (ms: number) => Promise<unknown>): Command {
-  const description = 'list, add and rotate the keys of access tokens, and seal them and other secrets again'
+  const description = 'list, add and rotate the keys of access tokens, and encrypt them and other secrets again'
   return commandGroup(operator, 'keys', description, commandsOf(operator.print, pause))
 }
 
@@ -77,7 +77,7 @@ function commandsOf(print: Print, pause: (ms: number) => Promise<unknown>): read
     },
     {
       usage: 'reseal',
-      description: 'seal all secrets in the database with AUTH_SECURITY_DATABASE_ENCRYPTION_KEY; may be repeated',
+      description: 'encrypt all secrets in the database with AUTH_SECURITY_DATABASE_ENCRYPTION_KEY; may be repeated',
       run: (deps, { format }) => reseal(deps, format, print),
     },
   ]
@@ -230,11 +230,11 @@ async function reseal(
   const results = await reencryptSecrets(deps)
   const columns = results.map(({ place: { table, column }, encrypted: sealed }) => ({ table, column, sealed }))
   for (const { table, column, sealed } of format === 'json' ? [] : columns) {
-    if (sealed > 0) print(`${table}.${column}: ${sealed} sealed again`)
+    if (sealed > 0) print(`${table}.${column}: ${sealed} encrypted again`)
   }
   const left = results.reduce((sum, result) => sum + result.left, 0)
   if (left > 0) throw new Error(`${left} secrets were being changed meanwhile: run it again`)
-  return format === 'json' ? { key_id: keyId, columns } : `every secret is sealed with key ${keyId}`
+  return format === 'json' ? { key_id: keyId, columns } : `every secret is encrypted with key ${keyId}`
 }
 
 function unknownKey(kid: string): Error {

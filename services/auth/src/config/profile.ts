@@ -218,7 +218,7 @@ const ROWS: readonly (readonly [patterns: string, instead: string, harmless: Har
     'always',
   ],
   ['SECURITY_REFRESH_TOKEN_ALLOW_REUSE', 'a used token is only taken again as the profile says', 'while off'],
-  ['SECURITY_DB_ENCRYPTION_ENCRYPT SECURITY_DB_ENCRYPTION_ENCRYPTION_KEY_ID', 'secrets are always sealed', 'always'],
+  ['SECURITY_DB_ENCRYPTION_ENCRYPT SECURITY_DB_ENCRYPTION_ENCRYPTION_KEY_ID', 'secrets are always encrypted', 'always'],
   ['SESSIONS_TAGS', 'sessions have no tags', 'while off'],
   [
     'MFA_ENABLED',

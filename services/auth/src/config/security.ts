@@ -33,7 +33,7 @@ const protectionSettings = group('Protection', {
     .optional()
     .meta({
       aliases: ['AUTH_SECURITY_DB_ENCRYPTION_ENCRYPTION_KEY'],
-      description: 'Seals secrets in the database. Default: a key derived from `AUTH_JWT_SECRET`.',
+      description: 'Encrypts secrets in the database. Default: a key derived from `AUTH_JWT_SECRET`.',
     }),
   SECURITY_DATABASE_ENCRYPTION_DECRYPTION_KEYS: encryptionKeys()
     .default([])

@@ -94,8 +94,8 @@ describe('auth keys reseal', () => {
       await expect(reseal()).rejects.toThrow('1 secrets were being changed meanwhile: run it again')
     })
     expect(await reseal()).toEqual([
-      'mfa_factors.sealed_secret: 1 sealed again',
-      `every secret is sealed with key ${alone.current.id}`,
+      'mfa_factors.sealed_secret: 1 encrypted again',
+      `every secret is encrypted with key ${alone.current.id}`,
     ])
     const columns = encryptedColumns.map(({ table, column }) => ({ table, column, sealed: 0 }))
     const [document = '', ...more] = await reseal(changed, '--json')

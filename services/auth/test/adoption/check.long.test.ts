@@ -235,9 +235,9 @@ it('says which secrets no key opens', async () => {
   )
   expect(losses.map(({ what }) => what)).toEqual([
     'users who sign in only by sso, which this service does not serve',
-    'users whose password is sealed by the key key-1, which no setting has',
-    'authenticator apps whose secret is sealed by the key key-1, which no setting has',
-    'sessions whose key is sealed by the key key-1, which no setting has',
+    'users whose password is encrypted with the key key-1, which no setting has',
+    'authenticator apps whose secret is encrypted with the key key-1, which no setting has',
+    'sessions whose key is encrypted with the key key-1, which no setting has',
     'sessions of OAuth clients, which this service does not serve: they go on only after adopt --undo',
     'provider custom:fixture: create it again afterwards',
   ])
@@ -363,6 +363,6 @@ it('auth doctor counts the days, and the secrets that no key opens', async () =>
   expect(await adoptionOf(deps.config)).toBe('ok    adoption: 31 days ago; auth adopt --forget drops the old tables')
   const security = { ...deps.config.security, encryptionKey: undefined }
   expect(await adoptionOf({ ...deps.config, security })).toMatch(
-    /^wrong adoption: \d+ users whose password is sealed by the key key-1, which no setting has, /,
+    /^wrong adoption: \d+ users whose password is encrypted with the key key-1, which no setting has, /,
   )
 })

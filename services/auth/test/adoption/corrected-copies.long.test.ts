@@ -102,7 +102,7 @@ it('adopt keeps sessions whose key --prepare could not open, and --prepare names
   })
   await command.parseAsync(['--prepare'], { from: 'user' })
   expect(lines).toContainEqual(
-    expect.stringMatching(/^lost {7}\d+ sessions whose key is sealed by the key key-1, which no setting has$/),
+    expect.stringMatching(/^lost {7}\d+ sessions whose key is encrypted with the key key-1, which no setting has$/),
   )
   await adopt(restored)
   const { post, user } = await openAdopted(restored)

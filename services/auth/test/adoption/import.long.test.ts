@@ -431,9 +431,9 @@ it('says whose secrets no key opens', async () => {
   expect({ losses: losses.map(({ what }) => what), leftProviders }).toEqual({
     losses: [
       'users who sign in only by sso, which this service does not serve',
-      'users whose password is sealed by the key key-1, which no setting has',
-      'authenticator apps whose secret is sealed by the key key-1, which no setting has',
-      'sessions whose key is sealed by the key key-1, which no setting has',
+      'users whose password is encrypted with the key key-1, which no setting has',
+      'authenticator apps whose secret is encrypted with the key key-1, which no setting has',
+      'sessions whose key is encrypted with the key key-1, which no setting has',
       'sessions of OAuth clients, which this service does not serve: they are not copied',
     ],
     leftProviders: ['custom:fixture'],

@@ -74,11 +74,11 @@ it('a secret that only looks encrypted stops no check, import or undo, and the c
   const losses = [
     SSO,
     {
-      what: `users whose password is neither plain nor sealed: users ${[plain, phone].sort().join(', ')}`,
+      what: `users whose password is neither plain nor encrypted: users ${[plain, phone].sort().join(', ')}`,
       count: 2,
     },
-    { what: `authenticator apps whose secret is neither plain nor sealed: mfa_factors ${factor}`, count: 1 },
-    { what: `sessions whose key is neither plain nor sealed: sessions ${session}`, count: 1 },
+    { what: `authenticator apps whose secret is neither plain nor encrypted: mfa_factors ${factor}`, count: 1 },
+    { what: `sessions whose key is neither plain nor encrypted: sessions ${session}`, count: 1 },
   ]
   expect((await checkAdoption(restored.deps, { force: false })).losses).toEqual([...losses, CHECKED])
   expect((await (await openBeside(restored)).run()).losses).toEqual([...losses, IMPORTED])

@@ -399,9 +399,9 @@ it('adopt --undo names the secrets that no key opens before it asks, and changes
   const lacking = { ...restored.deps, encryptionKeys: createEncryptionKeys(Buffer.alloc(32, 1), []) }
   await expect(undoAdoption(lacking, () => expect.fail('asked'))).rejects.toThrow(
     new Error(
-      `nothing changed: name the missing keys in AUTH_SECURITY_DATABASE_ENCRYPTION_DECRYPTION_KEYS, or delete what they sealed
-the key ${encryptionKeys.current.id} sealed mfa_factors ${enrolled.json().id}
-the key ${encryptionKeys.current.id} sealed custom_oauth_providers ${provider.id}`,
+      `nothing changed: name the missing keys in AUTH_SECURITY_DATABASE_ENCRYPTION_DECRYPTION_KEYS, or delete what they encrypted
+the key ${encryptionKeys.current.id} encrypted mfa_factors ${enrolled.json().id}
+the key ${encryptionKeys.current.id} encrypted custom_oauth_providers ${provider.id}`,
     ),
   )
   expect(await undo(restored)).toBe(true)

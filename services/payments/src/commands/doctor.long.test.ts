@@ -79,7 +79,7 @@ describe('payments doctor', () => {
       'ok    SMTP: answers',
       'ok    URLs: http://localhost:8082',
       'ok    acquirers: none, live merchants take no payments',
-      'ok    vault keys: open what they have sealed',
+      'ok    vault keys: decrypt what they have encrypted',
       'ok    webhooks: take events by the schemes that are allowed',
       'ok    exchange rates: the embedded ones, for test merchants',
       'ok    bank accounts: 0 of live merchants, all of their countries',
@@ -231,15 +231,15 @@ describe('payments doctor', () => {
       [first, second].map((byte, index) => `${index + 1}:${Buffer.alloc(32, byte).toString('base64')}`).join()
     const linesWith = async (value: string) =>
       (await examine({ PAYMENTS_VAULT_KEYS: value })).lines.filter((line) => line.includes('vault keys'))
-    expect(await linesWith(keys(1, 2))).toEqual(['ok    vault keys: open what they have sealed'])
-    const advice = 'give PAYMENTS_VAULT_KEYS back the keys that have sealed, each under its id'
+    expect(await linesWith(keys(1, 2))).toEqual(['ok    vault keys: decrypt what they have encrypted'])
+    const advice = 'give PAYMENTS_VAULT_KEYS back the keys that encrypted data, each under its id'
     for (const [value, ids] of [
       [keys(9, 2), '1'],
       [keys(1, 9), '2'],
       [keys(9, 8), '1, 2'],
     ] as const) {
       expect(await linesWith(value)).toEqual([
-        `wrong vault keys: what was sealed with key ${ids} does not open; ${advice}`,
+        `wrong vault keys: data encrypted with key ${ids} cannot be decrypted; ${advice}`,
       ])
     }
   })

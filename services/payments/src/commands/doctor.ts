@@ -67,7 +67,7 @@ const checks: readonly Check<Subject>[] = [
   },
   {
     name: 'vault keys',
-    advice: 'give PAYMENTS_VAULT_KEYS back the keys that have sealed, each under its id',
+    advice: 'give PAYMENTS_VAULT_KEYS back the keys that encrypted data, each under its id',
     needs: ['database', SERVERS],
     run: async ({ config, database }) => {
       const vault = createPanVault(config.vaultKeys, createNoopMeter())
@@ -80,8 +80,8 @@ const checks: readonly Check<Subject>[] = [
         ...webhooks.filter(({ encrypted, merchantId }) => failsToOpen(() => secrets.decrypt(encrypted, merchantId))),
       ]
       const ids = [...new Set(shut.map(({ keyId }) => keyId))]
-      if (ids.length > 0) throw new Error(`what was sealed with key ${ids.join(', ')} does not open`)
-      return 'open what they have sealed'
+      if (ids.length > 0) throw new Error(`data encrypted with key ${ids.join(', ')} cannot be decrypted`)
+      return 'decrypt what they have encrypted'
     },
   },
   {

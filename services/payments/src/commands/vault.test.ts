@@ -54,7 +54,7 @@ describe('payments vault', () => {
     const both = withVault(fresh, old)
     await expect(withVault(fresh).run('vault', 'rotate')).rejects.toHaveProperty(
       'message',
-      'sealed with key 1, which is not configured',
+      'encrypted with key 1, which is not configured',
     )
     const turns = await Promise.all([both.json('vault', 'rotate'), both.json('vault', 'rotate')])
     expect(sumOf('rotated', turns)).toBe(all.length)

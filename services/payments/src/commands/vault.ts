@@ -22,7 +22,7 @@ const commands: readonly OperatorCommand[] = [
   },
   {
     usage: 'rotate',
-    description: 'seal all card numbers and secrets with the first key of PAYMENTS_VAULT_KEYS; may be repeated',
+    description: 'encrypt all card numbers and secrets with the first key of PAYMENTS_VAULT_KEYS; may be repeated',
     run: async (deps) => {
       const rotated = await rotateVault(deps)
       const answer = { ...rotated, keyId: deps.vault.keyId }

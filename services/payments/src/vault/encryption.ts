@@ -36,7 +36,7 @@ export function encrypt({ encryptingId, keys }: EncryptionKeys, text: string, pl
 
 /** Decrypts a text of the same place. @throws DecryptionError for any other text, or if its key is missing */
 export function decrypt({ keys }: EncryptionKeys, encrypted: Buffer, place: string): string {
-  if (encrypted.length < 1 + NONCE_BYTES + TAG_BYTES) throw new DecryptionError('sealed text is too short')
+  if (encrypted.length < 1 + NONCE_BYTES + TAG_BYTES) throw new DecryptionError('encrypted text is too short')
   const nonce = encrypted.subarray(1, 1 + NONCE_BYTES)
   const key = keyOf(keys, encrypted.readUInt8(0))
   const decipher = createDecipheriv(ALGORITHM, key, nonce, { authTagLength: TAG_BYTES })
@@ -46,13 +46,13 @@ export function decrypt({ keys }: EncryptionKeys, encrypted: Buffer, place: stri
   try {
     return Buffer.concat([opened, decipher.final()]).toString('utf8')
   } catch (cause) {
-    throw new DecryptionError('sealed text was altered or belongs elsewhere', { cause })
+    throw new DecryptionError('encrypted text was altered or belongs elsewhere', { cause })
   }
 }
 
 function keyOf(keys: ReadonlyMap<number, KeyObject>, id: number): KeyObject {
   const key = keys.get(id)
-  if (key === undefined) throw new DecryptionError(`sealed with key ${id}, which is not configured`)
+  if (key === undefined) throw new DecryptionError(`encrypted with key ${id}, which is not configured`)
   return key
 }
 

@@ -212,7 +212,7 @@ function describeLocked(rows: readonly EncryptedRow[], keys: EncryptionKeys, tab
     return judged.verdict === 'locked' ? [{ id: row.id, keyId: judged.keyId }] : []
   })
   return [...Map.groupBy(locked, ({ keyId }) => keyId)].map(([keyId, closed]) => {
-    return `the key ${keyId} sealed ${table} ${listFirst(closed.map(({ id }) => id))}`
+    return `the key ${keyId} encrypted ${table} ${listFirst(closed.map(({ id }) => id))}`
   })
 }
 

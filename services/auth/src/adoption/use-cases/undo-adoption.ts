@@ -193,7 +193,7 @@ async function requireKeys(
   const unopened = switchedAt === null ? [] : await listUnopened(db, places, encryptionKeys)
   if (unopened.length > 0)
     throw new Error(
-      `nothing changed: name the missing keys in AUTH_SECURITY_DATABASE_ENCRYPTION_DECRYPTION_KEYS, or delete what they sealed\n${unopened.join('\n')}`,
+      `nothing changed: name the missing keys in AUTH_SECURITY_DATABASE_ENCRYPTION_DECRYPTION_KEYS, or delete what they encrypted\n${unopened.join('\n')}`,
     )
 }
 
