@@ -7,7 +7,7 @@ import { commandGroup, type Operator, type OperatorCommand, toCommand } from './
 
 /** `payments tasks …`: lists background work, and retries dead-letter jobs. */
 export function tasksCommand(operator: Operator): Command {
-  return commandGroup(operator, 'tasks', 'list background work, and retry dead jobs', commands)
+  return commandGroup(operator, 'tasks', 'list background work, and retry dead-letter jobs', commands)
 }
 
 /** `payments prune`: deletes expired and old rows. The service does the same every hour. */
@@ -23,7 +23,7 @@ export function cleanUpCommand(operator: Operator): Command {
 const commands: readonly OperatorCommand[] = [
   {
     usage: 'list',
-    description: 'count waiting, running and dead jobs by task',
+    description: 'count waiting, running and dead-letter jobs by task',
     run: async ({ db, names }) => {
       const queues = { db, schema: names.jobSchema, tasks }
       const [waiting, dead] = [await listWaitingJobs(queues), await listDeadLetterJobs(queues)]
@@ -35,7 +35,7 @@ const commands: readonly OperatorCommand[] = [
   },
   {
     usage: 'retry <task>',
-    description: 'put the dead jobs of a task back into its queue',
+    description: 'put the dead-letter jobs of a task back into its queue',
     run: async ({ jobs, db }, { words: [name] }) => {
       const task = tasks.find((known) => known.name === name)
       if (!task) throw new Error(`there is no task ${name}; there are ${tasks.map((known) => known.name).join(', ')}`)

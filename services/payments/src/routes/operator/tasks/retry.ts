@@ -13,7 +13,7 @@ export const operatorTaskRetryRoutes: Routes = async (app) => {
       schema: {
         operationId: 'retryTask',
         tags: ['Operators'],
-        summary: 'Run the dead jobs of a task again',
+        summary: 'Run the dead-letter jobs of a task again',
         params: z.object({ task: pathText() }),
         response: {
           201: z.object({ retried: z.int().describe('How many jobs are back in the queue') }),
