@@ -1,23 +1,23 @@
--- Counts a guess at the codes of an address, and returns the codes that the caller then compares with the guess.
+-- Counts a code attempt at an address, and returns the codes that the caller then compares with the attempt.
 --
 -- p_identifier: the address that got the codes, in the audience p_audience. p_kinds: the kinds of message to which the codes may
--- belong. p_key_hash, p_network_hash: the keys that count the guesses at the address and from the client's network; null counts
+-- belong. p_key_hash, p_network_hash: the keys that count the attempts at the address and from the client's network; null counts
 -- no network. p_network: the client's network; null if many clients may share it, or if a session in it proves nothing.
--- p_guesses_max: the maximum number of guesses at a code; with 0 no guess is compared. p_now: the time of the guess.
+-- p_guesses_max: the maximum number of attempts at a code; with 0 no attempt is compared. p_now: the time of the attempt.
 --
--- Returns no rows if the guess counts as wrong. All codes belong to one user: the user who has the address, otherwise the user
--- with the newest message. Otherwise one guess would be compared with the codes of all users who have requested the address.
+-- Returns no rows if the attempt counts as wrong. All codes belong to one user: the user who has the address, otherwise the user
+-- with the newest message. Otherwise one attempt would be compared with the codes of all users who have requested the address.
 --
--- The first hundred guesses at an address in 24 hours need not wait. After that, one more guess is allowed for each 15 minutes
--- since the first guess. So an attacker gains little and cannot lock out the owner for a day. A network that has made three
--- guesses gets none of these later guesses, because it could use each of them before the owner. No limit applies to a network in
--- which the user has a session.
+-- The first hundred attempts at an address in 24 hours need not wait. After that, one more attempt is allowed for each 15 minutes
+-- since the first attempt. So an attacker gains little and cannot lock out the owner for a day. A network that has made three
+-- attempts gets none of these later attempts, because it could use each of them before the owner. No limit applies to a network
+-- in which the user has a session.
 --
--- If no guess is counted, a message in the write-ahead log still makes the commit wait for the disk. Otherwise the response time
+-- If no attempt is counted, a message in the write-ahead log still makes the commit wait for the disk. Otherwise the response time
 -- would reveal which addresses have a code, and so which addresses POST /recover knows.
 --
--- Lock order: the code, then the counts by their key. Guesses and the deletion of counts take locks in this order, so they cannot
--- deadlock. Parallel guesses at a code wait for its row, so they never exceed p_guesses_max.
+-- Lock order: the code, then the counts by their key. Attempts and the deletion of counts take locks in this order, so they cannot
+-- deadlock. Parallel attempts at a code wait for its row, so they never exceed p_guesses_max.
 CREATE OR REPLACE FUNCTION {{count_guess}}(
   p_audience text, p_identifier text, p_kinds text[], p_key_hash bytea, p_network_hash bytea, p_network inet,
   p_guesses_max integer, p_now timestamptz
