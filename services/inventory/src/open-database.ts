@@ -25,7 +25,7 @@ export function openInventoryDatabase(
     applicationName: 'inventory',
     poolSize,
     statementTimeoutMs,
-    // A repeated request waits for the first request before it waits for locks.
+    // An idempotent request waits for the first request before it waits for locks.
     writeTimeoutMs: KEY_WAIT_MS + statementTimeoutMs,
     lockTimeoutMs: Math.ceil(statementTimeoutMs / 2),
     connectionWaitMs: Math.max(CONNECTION_WAIT_MS, statementTimeoutMs),

@@ -123,7 +123,7 @@ function createClient(replica: TestReplica, worker: number, options: StormOption
     } else if (each.kind === 'repeat' && last) {
       const { statusCode, headers, body } = await send('POST', last.url, last.body, { ...last.key })
       if (body !== last.answer || headers['idempotent-replayed'] !== 'true') {
-        throw new Error(`a repeated request was answered ${statusCode}: ${body}`)
+        throw new Error(`an idempotent request was answered ${statusCode}: ${body}`)
       }
       answers.set('repeat', (answers.get('repeat') ?? 0) + 1)
     } else if (each.kind === 'commit' && id !== undefined) {

@@ -134,7 +134,7 @@ function createClient(payments: TestPayments, app: TestApp, answers: Map<string,
       if (status === 201) last = { url, payload: { amount }, headers: key, body }
     } else if (kind === 'repeat' && last) {
       const { status, body } = await send(kind, last.url, last.payload, last.headers)
-      if (status !== 201 || body !== last.body) throw new Error(`a repeated request was answered ${status}: ${body}`)
+      if (status !== 201 || body !== last.body) throw new Error(`an idempotent request was answered ${status}: ${body}`)
     } else if (kind === 'charge') {
       const payload = { transactionId: transaction.id, currency, amount }
       const { status, json } = await send(kind, `/merchants/${merchant.id}/transactions`, payload)

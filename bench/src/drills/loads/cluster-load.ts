@@ -80,7 +80,7 @@ export function judge(requests: readonly SentRequest[], outages: readonly Outage
 /** Clients that write for all merchants until stopped. */
 export interface ClusterLoad {
   readonly acknowledged: ReadonlySet<string>
-  /** References of charges that the service gave up and reversed. Each repeated request gets the same refusal. */
+  /** References of charges that the service gave up and reversed. Each idempotent request gets the same refusal. */
   readonly reversed: ReadonlySet<string>
   /** All requests, ordered by their ends. */
   readonly requests: readonly SentRequest[]

@@ -15,7 +15,7 @@ import { viewUser } from '../users/user-view.ts'
 
 /**
  * Runs a change once per Idempotency-Key. The same transaction records its answer under the key and its audit log entry (console
- * reference: Changes). A repeated request gets the first answer and has no effect. An error of the work rolls back, so the key
+ * reference: Changes). An idempotent request gets the first answer and has no effect. An error of the work rolls back, so the key
  * can be used again.
  *
  * Lock order: the key, the operator and the user of the path, then the locks of the work. A second request with the key waits for
@@ -79,7 +79,7 @@ export function recordUserChange(
 }
 
 /**
- * Finds the answer of an earlier identical request, or `undefined` for a new request. If it exists, the repeated request skips
+ * Finds the answer of an earlier identical request, or `undefined` for a new request. If it exists, the idempotent request skips
  * the steps before the transaction, such as a hook call.
  * @throws idempotencyKeyReused, and Error for a row without an answer, or with an encryption key missing in the settings
  */
@@ -146,7 +146,7 @@ export interface OperatorChange {
   /** The Idempotency-Key. */
   readonly key: string
   /**
-   * HMAC of method, path and body, by which a repeated request is recognised. With an unkeyed hash, a reader of the database
+   * HMAC of method, path and body, by which an idempotent request is recognised. With an unkeyed hash, a reader of the database
    * could guess a password in the body.
    */
   readonly fingerprint: Buffer

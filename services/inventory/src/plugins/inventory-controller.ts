@@ -105,7 +105,7 @@ abstract class ClientController extends OpenController {
     fastifyReplyOf(this.request).liftDeadline()
   }
 
-  /** Logs the effect. A repeated request has no effect and gets the header `Idempotent-Replayed`. */
+  /** Logs the effect. An idempotent request has no effect and gets the header `Idempotent-Replayed`. */
   protected logOrMarkReplayed(verdict: 'done' | 'replayed', fields: Readonly<Record<string, unknown>>): void {
     if (verdict === 'done') this.addLogFields(fields)
     else this.response.headers.set('idempotent-replayed', 'true')

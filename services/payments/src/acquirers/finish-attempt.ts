@@ -38,7 +38,7 @@ export async function finishAttempt({ outcome, finish, wait }: Ending): Promise<
   const columns = toAttemptColumns(outcome)
   const { statusCode } = columns
   const transactionId = await finishOnceBack(() => finish(columns), wait)
-  // The attempt was marked as unknown before this late answer. The service gives back an approval, and repeated requests get the
+  // The attempt was marked as unknown before this late answer. The service gives back an approval, and idempotent requests get the
   // unknown outcome.
   if (transactionId === undefined) return { verdict: 'refused', statusCode: UNKNOWN_OUTCOME, failedId: undefined }
   return statusCode === null

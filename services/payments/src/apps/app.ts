@@ -14,7 +14,7 @@ export function keyMac(pepper: KeyObject, key: string): Buffer {
 }
 
 /**
- * Derives the new key for a request with an Idempotency-Key, a UUID of version 4. A repeated request gets the same key, so the
+ * Derives the new key for a request with an Idempotency-Key, a UUID of version 4. An idempotent request gets the same key, so the
  * service need not store the key. Only someone with the caller's own key can derive the new key. The caller's key is neither in
  * the database nor in the settings.
  */

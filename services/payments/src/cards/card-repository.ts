@@ -37,7 +37,7 @@ const saveQuery = prepare(
     FROM ${sql.table('keep_card')}(${callerRow(p)}, ${p.merchantId}, ${p.transactionId}, ${p.notes})`,
 )
 
-/** Saves a transaction's card under a new id. A repeated request gets the first outcome, even a refusal. */
+/** Saves a transaction's card under a new id. An idempotent request gets the first outcome, even a refusal. */
 export async function callSaveCard(pools: Pools, input: SaveCardCall): Promise<Judged<SaveCardOutcome>> {
   const row = await pools.write.one(saveQuery, input)
   const [verdict] = splitVerdict(row.verdict, ['unknown-source', 'refused'])

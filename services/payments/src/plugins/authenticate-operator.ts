@@ -46,7 +46,7 @@ export const authenticateOperator = fp(
 
 const READS: ReadonlySet<string> = new Set(['GET', 'HEAD'])
 
-/** The identity of a change, for repeated requests. @throws idempotencyKeyMissing, idempotencyKeyMalformed */
+/** The identity of a change, for idempotent requests. @throws idempotencyKeyMissing, idempotencyKeyMalformed */
 function readIdempotentRequest(request: FastifyRequest): IdempotentRequest {
   const idempotentRequest = idempotentRequestOf(request, request.routeOptions.schema?.body ? request.body : {})
   if (idempotentRequest === undefined) throw idempotencyKeyMissing()

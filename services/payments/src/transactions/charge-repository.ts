@@ -67,7 +67,7 @@ export interface Attempt {
 
 /**
  * The end of a charge: a transaction, or the number of a processing error. `failedId` is the failed transaction. It is
- * `undefined` for a repeated request.
+ * `undefined` for an idempotent request.
  */
 export type ChargeEnd =
   | { readonly verdict: 'charged'; readonly transactionId: string }

@@ -73,7 +73,7 @@ const BATCH_OPERATIONS_MAX = 128
 
 /**
  * Creates the group through which all captures, refunds and voids of this process go to the database. Operations that arrive
- * while batches are running share the next batch. A batch contains each transaction only once. So a repeated request with the
+ * while batches are running share the next batch. A batch contains each transaction only once. So an idempotent request with the
  * same Idempotency-Key waits here until the first request has ended, and then finds its result in the database. Other processes
  * run their own batches, so correctness depends only on the locks of the database (reference: Batches, Idempotency-Key).
  */

@@ -19,7 +19,7 @@ type CreateWebhookDeps = {
   readonly webhooks: WebhookDeps
 }
 
-/** Creates a webhook (reference: Webhooks). Only this answer and the answers to repeated requests contain the secret. */
+/** Creates a webhook (reference: Webhooks). Only this answer and the answers to idempotent requests contain the secret. */
 export async function createWebhook(
   { pools, randomBytes, webhooks }: CreateWebhookDeps,
   {

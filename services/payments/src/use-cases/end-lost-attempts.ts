@@ -23,7 +23,7 @@ const BATCH_ROWS = 1_000
 
 /**
  * Marks each attempt as unknown that has been `sent` for 15 s and that the previous scan also found (reference: Attempts).
- * Repeated requests then get that outcome, and a job asks the acquirer. A second process finds only attempts that are still
+ * Idempotent requests then get that outcome, and a job asks the acquirer. A second process finds only attempts that are still
  * `sent`. If an attempt cannot be written, the next scan tries again. After a rebalance all attempts wait for another scan,
  * because a process may have held back an outcome during the rebalance and writes it now.
  * @param seen the attempts that the previous scan found
@@ -56,7 +56,7 @@ async function finishAsUnknown(pools: Pools, { merchantId, id, kind }: Unsettled
 
 /**
  * A process that waits for the database retries every half second (`finish-attempt.ts`), so it writes between two successful
- * scans. With the age and two scans, repeated requests are answered within 30 s of a restart.
+ * scans. With the age and two scans, idempotent requests are answered within 30 s of a restart.
  */
 const LOOK_MS = 3_000
 

@@ -9,7 +9,7 @@ import { BATCH_PAYOUTS_MAX, callInsertBatch, insertWaitingBatch } from '../payou
 
 /**
  * Puts waiting live payouts into a batch, for an operator. Returns the files of the batch and the number of payouts that still
- * wait (reference: Bank files). A repeated request with the same key gets the same files.
+ * wait (reference: Bank files). An idempotent request with the same key gets the same files.
  */
 export function exportPayouts(
   {

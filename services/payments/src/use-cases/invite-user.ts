@@ -18,7 +18,7 @@ export interface InvitedUser {
 /**
  * Invites a user by email address (reference: Users of a merchant). The job of the mail is stored in the same database
  * transaction, and the answer does not wait for the mail.
- * @param countMail runs the function that it gets and counts the mail against limits. It is not called for a repeated request or
+ * @param countMail runs the function that it gets and counts the mail against limits. It is not called for an idempotent request or
  * for a request that is refused for its access or its values, because such requests must not use up a limit.
  */
 export async function inviteUser(

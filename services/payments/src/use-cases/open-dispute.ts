@@ -33,7 +33,7 @@ export async function openDispute(
       throw tooManyDisputes()
     case 'opened': {
       const { dispute } = outcome
-      // A repeated request gets the dispute as it was when it was opened, even if it has changed since.
+      // An idempotent request gets the dispute as it was when it was opened, even if it has changed since.
       return { dispute: replayed ? { ...dispute, status: 'open', resolved: null } : dispute, replayed }
     }
   }
