@@ -4,7 +4,7 @@
 --
 -- Verdict: that of judge_access or claim_key; unknown-source; refused, with an error code, for a merchant without the permission;
 -- done. One call checks access and permission and inserts the row, so a merchant that loses the permission meanwhile saves no
--- card. (reference: Kept cards)
+-- card. (reference: Saved cards)
 --
 -- Lock order: the key, the transaction, the balance. The key comes first, so that an idempotent request waits for it without the
 -- lock of the balance, which all other work on the merchant needs. The INSERT of the card locks the transaction by a foreign key,

@@ -14,7 +14,7 @@ const tags = [
   { name: 'Merchants', description: 'Merchants, with their balance, bank account and permissions.' },
   { name: 'Checkout', description: 'What pages of a shop call in the browser of a customer. Needs no credentials.' },
   { name: 'Transactions', description: 'Charges, with their captures, refunds and voids.' },
-  { name: 'Cards', description: 'Kept cards. Deprecated: charge from a previous transaction instead.' },
+  { name: 'Cards', description: 'Saved cards. Deprecated: charge from a previous transaction instead.' },
   { name: 'Disputes', description: 'Disputes and fraud alerts.' },
   { name: 'Lines', description: 'The history of a balance.' },
   { name: 'Payouts', description: 'Payments to the bank accounts of merchants.' },

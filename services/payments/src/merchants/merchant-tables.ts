@@ -62,7 +62,7 @@ export interface TransactionsTable extends MerchantRow {
   last4: string
 }
 
-/** A saved card (reference: Kept cards). `deleted` is `null` in every row, because nothing deletes a card. */
+/** A saved card (reference: Saved cards). `deleted` is `null` in every row, because nothing deletes a card. */
 export interface CardsTable extends MerchantRow {
   transaction_id: string
   instrument_id: string

@@ -6,7 +6,7 @@ import { errorAnswers } from '../error-body.ts'
 import type { Routes } from '../plugins/read-request.ts'
 import { pathId } from '../requests/fields.ts'
 
-/** Reads one saved card (reference: Kept cards). */
+/** Reads one saved card (reference: Saved cards). */
 export const cardsRoutes: Routes = async (app) => {
   app.get(
     '/cards/:cardId',
@@ -14,7 +14,7 @@ export const cardsRoutes: Routes = async (app) => {
       schema: {
         operationId: 'getCard',
         tags: ['Cards'],
-        summary: 'Get a kept card',
+        summary: 'Get a saved card',
         deprecated: true,
         params: z.object({ cardId: pathId() }),
         response: { 200: z.object({ card: CardView }), ...errorAnswers(401, 403, 404) },

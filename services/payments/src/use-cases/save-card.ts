@@ -4,7 +4,7 @@ import { type RequestInput, requireOutcome, valuesOrNull } from '../access/requi
 import { callSaveCard } from '../cards/card-repository.ts'
 import { refuseCard, refuseSource } from '../transactions/refuse-entry.ts'
 
-/** Saves the card of a transaction under a new id (reference: Kept cards). */
+/** Saves the card of a transaction under a new id (reference: Saved cards). */
 export async function saveCard(
   { pools }: { readonly pools: Pools },
   {

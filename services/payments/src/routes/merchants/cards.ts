@@ -7,7 +7,7 @@ import { saveCard } from '../../use-cases/save-card.ts'
 
 const CardBody = z.object({ transactionId: id(), notes: text().max(1_000).optional() })
 
-/** Saves cards. Deprecated: charge from a previous transaction instead (reference: Kept cards). */
+/** Saves cards. Deprecated: charge from a previous transaction instead (reference: Saved cards). */
 export const merchantCardsRoutes: Routes = async (app) => {
   app.post(
     '/merchants/:merchantId/cards',

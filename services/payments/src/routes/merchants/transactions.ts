@@ -103,7 +103,7 @@ export const merchantTransactionsRoutes: Routes = async (app) => {
       schema: {
         operationId: 'createTransaction',
         tags: ['Transactions'],
-        summary: 'Charge a card again, by an earlier transaction or a kept card',
+        summary: 'Charge a card again, by an earlier transaction or a saved card',
         params: MerchantParams,
         body: ChargeBody,
         response: {
