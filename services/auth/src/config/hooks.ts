@@ -11,7 +11,7 @@ const HOOKS = {
   MFA_VERIFICATION_ATTEMPT: 'judges checks of second factors',
   PASSWORD_VERIFICATION_ATTEMPT: 'judges checks of passwords',
   BEFORE_USER_CREATED: 'may refuse new users',
-  AFTER_USER_CREATED: 'is told of new users',
+  AFTER_USER_CREATED: 'receives new users',
 } as const
 
 /** The name of a hook, as in AUTH_HOOK_<name>_URI (reference: Hooks). */
@@ -30,7 +30,7 @@ export interface HookConfig {
 export type HooksConfig = Readonly<Partial<Record<HookName, HookConfig>>>
 
 export const hookSettings = group(
-  { title: 'Hooks', about: 'A server of your own is asked, or told, by signed HTTP calls.' },
+  { title: 'Hooks', about: 'The service sends signed HTTP calls to a server of your own.' },
   family(HOOKS, {
     'HOOK_<HOOK>_ENABLED': flag().prefault('false').describe('Call this hook.'),
     'HOOK_<HOOK>_URI': hookUrl().optional().describe('Where the hook is. Required with the switch.'),

@@ -61,7 +61,7 @@ export const passwordSettings = group('Passwords', {
   PASSWORD_HIBP_FAIL_CLOSED: flag()
     .prefault('false')
     .describe('Let nobody set a password while Have I Been Pwned does not answer.'),
-  PASSWORD_HIBP_USER_AGENT: text().prefault('auth').describe('Who asks, as Have I Been Pwned is told.'),
+  PASSWORD_HIBP_USER_AGENT: text().prefault('auth').describe('The name that the service gives to Have I Been Pwned.'),
   SECURITY_UPDATE_PASSWORD_REQUIRE_REAUTHENTICATION: flag()
     .prefault('false')
     .describe(

@@ -14,7 +14,7 @@ type ResolveDeps = { readonly acquirers: Acquirers; readonly operatorPools: Pool
 
 /**
  * Records the outcome of an authorization without a known outcome, for an operator (reference: Attempts). An approved
- * authorization is reversed, because the customer was told that the payment had failed.
+ * authorization is reversed, because the customer was informed that the payment had failed.
  */
 export async function resolveAttempt(
   deps: ResolveDeps,

@@ -49,7 +49,7 @@ export const signUpOptions = {
   showErrorsOfTriggers: {
     subject: 'A trigger or a constraint of an application that refuses a statement',
     compatible: is(false, '500 `unexpected_failure`; its report is in the log'),
-    supabase: is(true, 'told: `{code, message, hint, detail}` with the SQLSTATE; `PTnnn` is the status nnn'),
+    supabase: is(true, 'reported: `{code, message, hint, detail}` with the SQLSTATE; `PTnnn` is the status nnn'),
     reason: 'Applications refuse sign-ups by RAISE EXCEPTION in a trigger, and read the text.',
   },
 } as const satisfies OptionRows
