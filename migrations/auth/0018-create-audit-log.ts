@@ -1,4 +1,4 @@
-// The acts of users, admins and operators, and the affected users. Entries remain after their users and sessions are deleted, so
+// The actions of users, admins and operators, and the affected users. Entries remain after their users and sessions are deleted, so
 // no column is a foreign key.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource, Names } from '../migration.ts'
@@ -20,7 +20,7 @@ export const createAuditLog: MigrationSource = (names) => ({
         payload jsonb NOT NULL
       )`.execute(db)
     await sql`CREATE INDEX ${names.local('audit_log_created_at_idx')} ON ${entries} (created_at DESC)`.execute(db)
-    // Operators look up acts on a user, and who did them. The index omits refreshes, because they are most of the log, and each
+    // Operators look up actions on a user, and who did them. The index omits refreshes, because they are most of the log, and each
     // further index would slow them.
     await sql`
       CREATE INDEX ${names.local('audit_log_target_idx')} ON ${entries} (target_user_id, created_at DESC)

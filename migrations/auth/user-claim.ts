@@ -4,7 +4,7 @@ import type { Names } from '../migration.ts'
 /**
  * The user who first confirms an account takes it over, because its earlier content may be a stranger's. `confirmed_at` does not
  * show whether this is the first time: it becomes null again when an established account gets another address or loses its own.
- * The first change of a confirmation writes `claimed_at`. So do two other acts: an admin creates a user, or a user signs in
+ * The first change of a confirmation writes `claimed_at`. So do two other actions: an admin creates a user, or a user signs in
  * through a provider that reports no address, because nobody else can own such a user. Until then, a confirmed row needs no
  * claim.
  *

@@ -36,7 +36,7 @@ export function operatorAuditStatement({ user, action, ...place }: OperatorAudit
 
 type Condition = RawBuilder<unknown>
 
-/** Conditions for entries about a user: acts on the user, and acts by the user. */
+/** Conditions for entries about a user: actions on the user, and actions by the user. */
 function ofUser(user: string): readonly (readonly Condition[])[] {
   return [
     [sql`target_user_id = ${user}::uuid`, sql`log_type <> 'token'`],

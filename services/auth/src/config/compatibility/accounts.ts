@@ -267,7 +267,7 @@ export const keptUserDifferences: readonly KeptDifference[] = [
     subject: 'A sign-up under autoconfirm in the audit log',
     ours: '`user_signedup`',
     theirs: '`user_signedup` and `login`',
-    reason: 'One act is one entry, so that counts of sign-ins have no sign-ups in them.',
+    reason: 'One action is one entry, so that counts of sign-ins have no sign-ups in them.',
   },
   {
     subject: '`POST /admin/users/:id`',
