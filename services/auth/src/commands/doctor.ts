@@ -25,7 +25,8 @@ const checks: readonly Check<ProcessDeps>[] = [
   },
   {
     name: 'signing keys',
-    advice: 'set the AUTH_SECURITY_DATABASE_ENCRYPTION_KEY (or JWT secret) that encrypted them, or correct AUTH_JWT_KEYS',
+    advice:
+      'set the AUTH_SECURITY_DATABASE_ENCRYPTION_KEY (or JWT secret) that encrypted them, or correct AUTH_JWT_KEYS',
     needs: ['database'],
     run: async (deps) => {
       await deps.signingKeys.load()
