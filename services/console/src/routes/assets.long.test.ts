@@ -10,7 +10,7 @@ afterAll(() => test.close())
 describe('GET /assets/:name', () => {
   it.each([
     ['console.css', 'text/css; charset=utf-8', ':root {'],
-    ['console.js', 'text/javascript; charset=utf-8', '// The behaviour of the pages'],
+    ['console.js', 'text/javascript; charset=utf-8', 'const TOAST_MS = '],
     ['htmx.js', 'text/javascript; charset=utf-8', 'var htmx='],
   ])('200: serves %s, which a browser keeps until it changes', async (name, type, start) => {
     const answer = await test.app.inject(`/assets/${name}`)
