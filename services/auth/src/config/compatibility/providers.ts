@@ -23,7 +23,8 @@ export const providerOptions = {
     subject: 'A first sign-in at a provider with a verified email that several users have',
     compatible: is(true, '422 `email_exists`'),
     supabase: is(false, '500 `unexpected_failure`'),
-    reason: 'The answer of supabase/auth is kept for its clients. The user can do something about a taken address.',
+    reason:
+      'A user can act on a taken address. The profile supabase keeps the answer that clients of supabase/auth know.',
   },
   mergeProfileOnLinking: {
     subject: 'Linking an identity',
@@ -44,16 +45,16 @@ export const providerOptions = {
     reason: 'Applications read its members without asking whether it is there.',
   },
   reportUnknownIssuerAsUnsupported: {
-    subject: 'An id_token of an issuer, or of a provider, that no setting could enable for the grant',
+    subject: 'An id_token of an issuer or a provider for which no setting could enable the grant',
     compatible: is(false, '400 `provider_disabled`, unless the provider is on'),
     supabase: is(true, '400 `validation_failed`'),
-    reason: 'One code for what no operator can switch on.',
+    reason: 'One code covers every grant that no operator can enable.',
   },
   acceptIssuersOfEnabledProviders: {
     subject: 'An id_token by `issuer` and `client_id`, of a provider that is on',
     compatible: is(false, 'needs the issuer in `EXTERNAL_ALLOWED_ID_TOKEN_ISSUERS`, and a client id of ours'),
     supabase: is(true, 'needs neither: its audience must be a client id of ours'),
-    reason: 'Clients name the realm of Keycloak, and old ones every provider, by the issuer.',
+    reason: 'Clients name a realm of Keycloak by its issuer. Old clients name every provider by its issuer.',
   },
   requireEmailInIdToken: {
     subject: 'An id_token of a new account without an email',
