@@ -9,8 +9,9 @@ const OrNull = z.object({ anyOf: z.tuple([Reference, z.object({ type: z.literal(
 const Typed = z.looseObject({ type: z.string(), properties: z.unknown() })
 
 /**
- * Returns the JSON of an OpenAPI document in which each reference to a schema is replaced by the schema. A rule in the `then` of
- * an `if` that always holds is merged into the schema. An object or null gets a list of two types.
+ * Returns the JSON of an OpenAPI document in which each reference to a schema is replaced by the schema. A rule under `then` is
+ * merged into the schema if its `if` is empty, because an empty `if` always holds. A union of an object and null becomes an object
+ * with two types.
  */
 export function inlineSchemas(document: object): string {
   const { schemas } = Document.parse(document).components

@@ -53,8 +53,8 @@ export function openTransferDatabase(
 }
 
 /**
- * @throws Error if the service would refuse to start, because a pooler that keeps no settings would drop the role and the search
- * path
+ * Opens the database for a command of an operator.
+ * @throws Error if the connection goes through a pooler that drops the role and the search path. The service does not start then
  */
 export async function openOperatorDatabase(
   config: InventoryConfig,

@@ -111,7 +111,7 @@ it('counts users whose number is that of another user when it is parsed', async 
     (await createSignedUp(deps, { phone, ...members })).user.id
   expect(await countPhonePairs(deps.db)).toEqual({ count: 0, first: undefined })
   const [first, second] = [await add('447418084106'), await add('4407418084106')]
-  // Two stored forms that are not dialled.
+  // Nobody dials a number in either of these two forms, so they are no pair.
   await add('49015112345678')
   await add('490015112345678')
   // No other user has these numbers.

@@ -134,7 +134,7 @@ export interface TypedMovement {
   readonly location: number
   readonly to: number | undefined
   readonly quantity: string
-  /** The on-hand quantity in the form. */
+  /** The on-hand quantity that the form showed. */
   readonly expectedOnHand: number
   readonly reason: string
   readonly reference: string

@@ -29,12 +29,15 @@ export type RefundVerdict =
 /** The maximum refunds per operator, UTC day and currency, however small. A merchant pays a fee for each refund. */
 const REFUNDS_DAILY = 100
 
-/** The minimum that a refund counts for, in minor units. @param daily the maximum of a day */
+/**
+ * The smallest amount that a refund takes from the daily quota, in minor units.
+ * @param daily the daily quota, in minor units
+ */
 function leastCounted(daily: number): number {
   return Math.ceil(daily / REFUNDS_DAILY)
 }
 
-/** What may still be refunded today, in minor units. 0 if less is left than the minimum that a refund counts for. */
+/** What may still be refunded today, in minor units. 0 if less is left than the smallest amount that a refund takes. */
 export function refundableOf(left: number, daily: number): number {
   return left < leastCounted(daily) ? 0 : left
 }

@@ -148,7 +148,8 @@ export async function giveBackProviders(context: SecretGiveBackContext): Promise
   await sql`
     DELETE FROM ${old} o USING ${sql.id(places.kept, COPIED_PROVIDERS)} c
     WHERE c.id = o.id AND NOT EXISTS (SELECT FROM ${own} w WHERE w.id = o.id)`.execute(trx)
-  // A provider that was not copied may have been created here with the same name.
+  // Also delete old providers with the names of changed ones. A provider that was created here may have the name of a provider
+  // that the adoption did not copy.
   await sql`
     DELETE FROM ${old} o WHERE o.identifier = ANY (${changed.map(({ identifier }) => identifier)}::text[])`.execute(trx)
   const write = await prepareSecretWriter(context)
