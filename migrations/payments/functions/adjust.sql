@@ -3,8 +3,12 @@
 -- currency, below 0 to take money. p_text: the description of the line. p_exception_id: the exception that the adjustment
 -- resolves, such as a lost dispute of an unknown transaction; NULL for none. Returns no row if the merchant does not exist.
 --
--- Verdict: done; no-exception if the merchant has no open exception with that id; events-wait for the exception by which
--- hold_events holds back the whole balance: it claims no money, and hold_events would open it again. The adjustment resolves its
+-- Verdict:
+--   no-exception: the merchant has no open exception with the id p_exception_id.
+--   events-wait: hold_events made the exception, to hold back the whole balance.
+--   done: the change is booked.
+--
+-- An exception of hold_events claims no money, and hold_events would open the exception again. The adjustment resolves its
 -- exception in the same database transaction, and the exception is the cause of the journal. So each exception is booked once. A
 -- repeated call without an exception books again, because an operator has no Idempotency-Key.
 --

@@ -3,9 +3,13 @@
 -- excess of the dispute and the fee. p_caller: NULL for the acquirer or an operator. p_outcome: won or lost; NULL to check only
 -- access.
 --
--- Verdict: that of judge_test_access or claim_key; conflict if the dispute was closed with the other outcome; trail-full; done,
--- also if the dispute already has this outcome: then nothing changes. For callers, who act in test mode, the limit of the trail
--- is lower than for the acquirer and operators. (reference: Disputes)
+-- Verdict:
+--   that of judge_test_access or claim_key
+--   conflict: the dispute was closed with the other outcome.
+--   trail-full: the trail of the transaction has no room for the movement.
+--   done: the dispute has this outcome. If it had this outcome before the call, nothing changes.
+--
+-- For callers, who act in test mode, the limit of the trail is lower than for the acquirer and operators. (reference: Disputes)
 --
 -- Also resolves the exception that an earlier report of this outcome left, if the exception holds back nothing.
 --

@@ -3,9 +3,12 @@
 -- too long. p_reason: the acquirer's text. A rejected operation has not happened, so the function takes it back immediately,
 -- under the lock of the transaction.
 --
--- Verdict: done; repeated if the outcome was known; conflict if the outcome contradicts a known outcome or can no longer be
--- booked: then nothing changes. owed: the amount of rejected captures that is still to be taken back, in the transaction's
--- currency.
+-- Verdict:
+--   done: the outcome is stored.
+--   repeated: the outcome was already known.
+--   conflict: the outcome contradicts a known outcome, or can no longer be booked. Nothing changes.
+--
+-- owed: the amount of rejected captures that is still to be taken back, in the transaction's currency.
 --
 -- Raises an error if the operation was never handed over, because it then has no row. Otherwise a forged job for an entry that
 -- books an operation again could make the acquirer refund twice. (reference: States of an operation)

@@ -1,8 +1,12 @@
 -- distribute: p_merchant_id
 -- Ends a payout. A failed payout returns the money to the balance. p_outcome: settled or failed.
 --
--- Verdict: done, also if the payout already has this outcome: then nothing changes; conflict if the payout has the other outcome;
--- not-found. (reference: States of a payout)
+-- Verdict:
+--   not-found: the merchant has no such payout.
+--   conflict: the payout has the other outcome.
+--   done: the payout has this outcome. If it had this outcome before the call, nothing changes.
+--
+-- (reference: States of a payout)
 --
 -- Lock order: the payout, the balance. export_waiting_payouts uses the same order, which prevents deadlocks.
 CREATE OR REPLACE FUNCTION {{close_payout}}(p_merchant_id text, p_payout_id text, p_outcome text)

@@ -3,8 +3,12 @@
 -- open it again at the fixed rate, rounded once. Earlier transactions keep their funding currency in their trail, and `post`
 -- books their later movements in euro. Returns no row if the merchant does not exist.
 --
--- Verdict: done; moved if the merchant already uses p_currency: then nothing changes; no-fixed-rate if the merchant's currency
--- has no fixed rate to p_currency today. rate: NULL unless done. (reference: Moving to the euro)
+-- Verdict:
+--   moved: the merchant already uses p_currency. Nothing changes.
+--   no-fixed-rate: the merchant's currency has no fixed rate to p_currency today.
+--   done: the merchant uses p_currency now.
+--
+-- rate: NULL unless the verdict is done. (reference: Moving to the euro)
 --
 -- Lock order: the merchant, its balance, as in change_merchant, and its exceptions. Every function that books or creates a
 -- transaction locks the balance, and reads its currency under that lock. So it runs wholly before or after the move. Every

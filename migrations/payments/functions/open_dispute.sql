@@ -4,10 +4,15 @@
 -- that of the transaction. Two acquirers may use one reference, so the stored reference begins with the name of the transaction's
 -- acquirer, whether it comes from an event or a paper.
 --
--- Verdict: that of judge_test_access or claim_key; limit-exceeded, with the amount that can be disputed in possible and currency;
--- no-rate if a currency cannot be exchanged; too-many-open if a test merchant has the maximum; done, also with the dispute that
--- the reference opened before. A caller may dispute captured money that is neither refunded nor disputed. The acquirer and
--- operators report the amount that the issuer takes, which may be more: the rest is the excess. (reference: Disputes)
+-- Verdict:
+--   that of judge_test_access or claim_key
+--   limit-exceeded: possible and currency are the amount that can be disputed.
+--   no-rate: a currency cannot be exchanged.
+--   too-many-open: a test merchant has the maximum number of open disputes.
+--   done: returns the dispute, which an earlier call with this reference may have opened.
+--
+-- A caller may dispute captured money that is neither refunded nor disputed. The acquirer and operators report the amount that
+-- the issuer takes, which may be more: the rest is the excess. (reference: Disputes)
 --
 -- Also resolves the exception that the event of this reference left, if the exception holds back nothing.
 --

@@ -2,9 +2,14 @@
 -- Ends an app's membership of a merchant, and adds the event. The next call of the app is refused. Also deletes the open
 -- invitations that the app has made.
 --
--- Verdict: that of judge_access; not-found; last-app if an app would remove the last app of a live merchant without users: then
--- no caller could reach the merchant and its money through the API. A user who is a member may remove the last app; an invited
--- user is not a member yet. An app without a valid key does not count. (reference: Apps of a merchant)
+-- Verdict:
+--   that of judge_access
+--   not-found: the app is no member of the merchant.
+--   last-app: an app would remove the last app of a live merchant without users.
+--   done: the membership has ended.
+--
+-- Without its last app, nobody could reach the merchant and its money through the API. A user who is a member may remove the last
+-- app. An invited user is not a member yet, and an app without a valid key does not count. (reference: Apps of a merchant)
 --
 -- Lock order: the memberships of all apps by the id of the app, those of users, invitations by the app, the balance. The function
 -- locks all members, so that if two members remove themselves or each other in parallel, the second call sees the remaining

@@ -3,9 +3,14 @@
 -- the user has made, because these may go to another address of the user. p_user_id: the id that members see. Users may also give
 -- their own user id, because they know no other id of themselves.
 --
--- Verdict: that of judge_access; not-found; last-user if the last user of a live merchant without apps would be removed; done.
--- Without users and apps, no caller could reach the merchant and its money through the API. An invited user is not a member yet,
--- and an app without a valid key does not count. (reference: Users of a merchant)
+-- Verdict:
+--   that of judge_access
+--   not-found: the merchant has no such user.
+--   last-user: the call would remove the last user of a live merchant without apps.
+--   done: the membership has ended.
+--
+-- Without its last user, nobody could reach the merchant and its money through the API. An invited user is not a member yet, and
+-- an app without a valid key does not count. (reference: Users of a merchant)
 --
 -- Lock order: the memberships of apps, those of users, the invitations of the user, those by the user, the balance. The function
 -- locks all members, so that if two members leave in parallel, the second call sees the remaining members. It checks access again

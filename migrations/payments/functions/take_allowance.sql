@@ -2,8 +2,10 @@
 -- Takes a part of an operator's refund quota of this UTC day in a currency, under the Idempotency-Key of the refund. p_limit: the
 -- quota of a day; p_limit and p_amount are in minor units. (console reference: Refund quota)
 --
--- Verdict: taken, also if the key has taken the same amount already, or its refund is made; exceeded, with the remaining quota of
--- the day; key-mismatch if the key has taken another amount.
+-- Verdict:
+--   taken: the key has taken the quota, in this call or in an earlier call.
+--   exceeded: the amount is above the remaining quota of the day, which is returned.
+--   key-mismatch: the key has taken quota in another currency, or another amount for a refund that was not made yet.
 --
 -- Lock order: the use, the sum of the day. One statement adds to the sum only if the sum stays within the limit, so parallel
 -- refunds wait for each other there. A second call with the same key waits for the use.
@@ -38,8 +40,8 @@ BEGIN
     SELECT u.* INTO held FROM {{allowance_uses}} u WHERE u.actor_id = p_actor_id AND u.key = p_key FOR UPDATE;
     -- The quota was given back meanwhile, so take it again.
     CONTINUE WHEN NOT FOUND;
-    -- If the refund is already done, do not compare the amounts: the repeated request may compute another amount, because the
-    -- amount depends on the limit of the day.
+    -- If the refund of the key was made, its amount is not compared. The service passes at least a hundredth of the daily limit
+    -- as p_amount. So after a change of that setting, the same request may pass another p_amount.
     verdict := CASE WHEN held.currency = p_currency AND (held.used OR held.amount = p_amount) THEN 'taken'
       ELSE 'key-mismatch' END;
     RETURN NEXT; RETURN;
