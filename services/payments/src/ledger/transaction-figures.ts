@@ -67,8 +67,9 @@ interface FiguresPage {
 }
 
 async function listFigures(db: Db, { merchantId, after, move }: FiguresPage): Promise<readonly TransactionFigures[]> {
-  // The move to the euro changes the currency of the merchant, and `cut` is the id of its journal. Lower ids are from before the
-  // move, in the former currency. A transaction in another currency has no such rows: its `cut` is `g`, above all hexadecimal ids.
+  // If the merchant has moved to the euro since the transaction, `cut` is the id of the journal of the move: lines with this id
+  // or a higher id are in euro, and all earlier lines are in the former currency. Any other transaction has all its lines in its
+  // funding currency, so its `cut` is above every id: ids are hexadecimal, and `g` comes after `f`.
   const cut = sql`(CASE WHEN t.funding_currency = ${move?.formerCurrency ?? null}::text
     THEN ${move?.journalId ?? null}::text ELSE 'g' END)`
   const toEuro = (amount: RawBuilder<unknown>) => sql`${sql.table('to_euro')}((${amount})::bigint, t.funding_currency)`
