@@ -1,6 +1,7 @@
 // An operator has a daily refund quota. The daily sum is one row, which every refund updates before it moves money. Parallel
-// refunds wait for each other, so their total stays within the quota. `allowance_uses` stores what each refund took from the
-// quota. A repeated refund takes nothing again, and a rejected refund gives back exactly this amount. (console reference: Refund quota)
+// refunds wait for each other, so their total stays within the quota. `allowance_uses` stores the amount that each refund has
+// taken from the quota. An idempotent request takes nothing again, and a rejected refund gives back exactly this amount.
+// (console reference: Refund quota)
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource, Names } from '../migration.ts'
 

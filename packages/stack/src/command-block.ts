@@ -14,9 +14,9 @@ export function renderCommand(id: string, command: string): string {
 }
 
 /**
- * Shows each button of the page that has `data-copy`. The button copies the text of the element whose id is the value
- * of `data-copy`. It then shows for a moment that it has copied the text, and screen readers announce this. A script that adds buttons later must call `showCopyButtons` with their parent
- * element.
+ * Shows each button of the page that has `data-copy`. The button copies the text of the element whose id is the value of
+ * `data-copy`. The button then says `Copied` for two seconds, and screen readers announce the word. A script that adds buttons
+ * later must call `showCopyButtons` with their parent element.
  */
 export const COPY_SCRIPT = `const copied = document.body.appendChild(Object.assign(document.createElement('p'), { className: 'unseen' }))
 copied.setAttribute('role', 'status')
