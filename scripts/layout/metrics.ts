@@ -14,12 +14,9 @@ import { lineAt, visitSyntax } from './syntax.ts'
 const RULES = 'deploy/docker/prometheus/rules.yml'
 const RULE_TESTS = 'deploy/docker/prometheus/rules.test.yml'
 
-const Panel = z.object({
-  title: z.string(),
-  description: z.string().default(''),
-  targets: z.array(z.object({ expr: z.string() })).default([]),
+const Dashboard = z.object({
+  panels: z.array(z.object({ title: z.string(), targets: z.array(z.object({ expr: z.string() })).default([]) })),
 })
-const Dashboard = z.object({ panels: z.array(Panel) })
 const Alert = z.object({ alert: z.string(), expr: z.string(), annotations: z.object({ runbook: z.string() }) })
 const Rules = z.object({ groups: z.array(z.object({ rules: z.array(Alert) })) })
 
@@ -29,39 +26,20 @@ interface Written {
   readonly expr: string
 }
 
-/** Words that the glossary replaces, as descriptions of metrics and panels have used them, with the word to use. */
-const REPLACED_WORDS: readonly (readonly [word: RegExp, use: string])[] = [
-  [/\bturns?\b/i, 'what is counted, such as attempts'],
-  [/\bopened\b/i, 'decrypted'],
-  [/\bdead jobs?\b/i, 'dead-letter jobs'],
-  [/\bbuild\b/i, 'release'],
-]
-
-function wordProblems(text: string): readonly string[] {
-  return REPLACED_WORDS.flatMap(([word, use]) => {
-    const [found] = word.exec(text) ?? []
-    return found === undefined ? [] : [`says "${found}": use ${use} (docs/glossary.md)`]
-  })
-}
-
-/** Dashboards and alerts use existing metrics and labels, and the words of the glossary. Every alert has a runbook and a test. */
+/** Dashboards and alerts use existing metrics and labels. Every alert has a runbook and a test. */
 export const metricQueries: Rule = ({ root, files, read }) => {
   const document = files.find(({ path }) => path === METRICS_DOCUMENT)?.text ?? ''
   const alerts = Rules.parse(parse(read(RULES) ?? '') ?? { groups: [] }).groups.flatMap(({ rules }) => rules)
   const panels = globSync('deploy/docker/grafana/dashboards/*.json', { cwd: root }).flatMap((path) =>
-    Dashboard.parse(JSON.parse(read(path) ?? '')).panels.map((panel) => ({ path, ...panel })),
+    Dashboard.parse(JSON.parse(read(path) ?? '')).panels.flatMap(({ title, targets }) =>
+      targets.map(({ expr }): Written => ({ path, what: `"${title}"`, expr })),
+    ),
   )
-  const queries = panels.flatMap(({ path, title, targets }) =>
-    targets.map(({ expr }): Written => ({ path, what: `"${title}"`, expr })),
-  )
-  const written = [...queries, ...alerts.map(({ alert, expr }): Written => ({ path: RULES, what: alert, expr }))]
+  const written = [...panels, ...alerts.map(({ alert, expr }): Written => ({ path: RULES, what: alert, expr }))]
   const metrics = readMetricsDocument(document)
   const tests = read(RULE_TESTS) ?? ''
   return [
     ...written.flatMap((each) => problemsOf(each, metrics)),
-    ...panels.flatMap(({ path, title, description }) =>
-      wordProblems(`${title} ${description}`).map((problem) => ({ path, message: `"${title}" ${problem}` })),
-    ),
     ...alerts.flatMap(({ alert, annotations }): Problem[] => [
       ...(annotations.runbook === `${METRICS_DOCUMENT}#${alert.toLowerCase()}` && document.includes(`\n### ${alert}\n`)
         ? []
@@ -141,10 +119,7 @@ function namesBelow(node: SyntaxNode, kind: string, text: string): readonly stri
   return node.getChildren(kind).map(({ from, to }) => text.slice(from, to))
 }
 
-/**
- * The code creates exactly the metrics in docs/observability.md, with the same name, type and service. Their descriptions use the
- * words of the glossary.
- */
+/** The code creates exactly the metrics in docs/observability.md, with the same name, type and service. */
 export const metricDocuments: Rule = (tree) => {
   const { found, problems } = findInstruments(tree)
   const text = tree.files.find(({ path }) => path === METRICS_DOCUMENT)?.text ?? ''
@@ -186,7 +161,7 @@ export function findInstruments(tree: SourceTree): { found: readonly Instrument[
     if (!/\.create(Observable)?(UpDown)?(Counter|Gauge|Histogram)\(/.test(file.text)) continue
     const owner = /^services\/([^/]+)\//.exec(file.path)?.[1] ?? 'all services'
     visitSyntax(file, {
-      CallExpression({ callee, arguments: [first, options], start }) {
+      CallExpression({ callee, arguments: [first], start }) {
         if (callee.type !== 'MemberExpression' || callee.property.type !== 'Identifier') return
         const kind = CREATE.exec(callee.property.name)?.[1]
         // `createCounter(...named)` passes on the name of another call.
@@ -196,11 +171,8 @@ export function findInstruments(tree: SourceTree): { found: readonly Instrument[
           problems.push({ ...place, message: 'names a metric by something other than a text in quotes' })
           return
         }
-        const name = first.value
-        const description = options === undefined ? '' : file.text.slice(options.start, options.end)
-        problems.push(...wordProblems(description).map((problem) => ({ ...place, message: `${name} ${problem}` })))
         const type = kind === 'Counter' ? 'counter' : kind === 'Histogram' ? 'histogram' : 'gauge'
-        found.push({ name, type, owner, ...place })
+        found.push({ name: first.value, type, owner, ...place })
       },
     })
   }
