@@ -4,6 +4,9 @@ import { type AdoptionDeps, findRecord, placesOf } from './adoption-record.ts'
 import { recoverRecord } from './prepare/begin-adoption.ts'
 import { listClosedSecrets } from './report.ts'
 
+export { adoptCommand, askOn } from './commands/adopt.ts'
+export { importCommand } from './commands/import-database.ts'
+
 const DAY_MS = 86_400_000
 /** After this many days, a return to supabase/auth is unlikely, so `auth doctor` suggests dropping the old tables. */
 const REMINDED_AFTER_DAYS = 30

@@ -17,7 +17,7 @@ interface OtherCommandsOptions {
 export function otherCommands({ load, now, process }: OtherCommandsOptions): CommandLoaders {
   const { stdin, stdout, stderr } = process
   const print = (line: string) => void stdout.write(`${line}\n`)
-  const ask = async (question: string) => (await import('../adoption/commands/adopt.ts')).askOn(stdin, stdout, question)
+  const ask = async (question: string) => (await import('../adoption/entry.ts')).askOn(stdin, stdout, question)
   const openAdoption = async () => (await import('./operator-deps.ts')).createQuietDeps(load())
   const report = (line: string) => void stderr.write(`${line}\n`)
   const operator: Operator<OperatorDeps> = {
@@ -47,9 +47,8 @@ export function otherCommands({ load, now, process }: OtherCommandsOptions): Com
     },
     keys: async () => (await import('./keys.ts')).keysCommand(operator, pause),
     users: async () => (await import('./users.ts')).usersCommand({ operator, now, stdin, stdout, report }),
-    adopt: async () => (await import('../adoption/commands/adopt.ts')).adoptCommand(openAdoption, { print, ask }),
-    import: async () =>
-      (await import('../adoption/commands/import-database.ts')).importCommand(openAdoption, { print, ask }),
+    adopt: async () => (await import('../adoption/entry.ts')).adoptCommand(openAdoption, { print, ask }),
+    import: async () => (await import('../adoption/entry.ts')).importCommand(openAdoption, { print, ask }),
     token: async () => (await import('./keys.ts')).tokenCommand(operator),
     doctor: async () => {
       const { doctor } = await import('./doctor.ts')
