@@ -154,7 +154,7 @@ export function takeDistributedRows(db: Db): TakeRows {
     const read: TimedRow[] = []
     for (const [merchantId, ids] of byMerchant) {
       const found = await sql<TimedRow>`
-        SELECT t.created, extract(epoch FROM t.created)::text AS written, ${outboxRows(sql`${merchantId}`)} WHERE t.merchant_id = ${merchantId} AND t.id = ANY (${ids}::text[])`.execute(
+        SELECT t.created, ${outboxRows(sql`${merchantId}`)} WHERE t.merchant_id = ${merchantId} AND t.id = ANY (${ids}::text[])`.execute(
         trx,
       )
       entries.push(...found.rows.flatMap((row) => toEntries(row).map((entry) => ({ ...entry, id: jobId(row) }))))
@@ -213,14 +213,15 @@ async function deleteRows(db: Db, read: readonly TimedRow[]): Promise<void> {
 }
 
 interface TimedRow extends OutboxRow {
+  /** The time at which the row was written. */
   readonly created: Date
-  /** The time at which the row was written, in seconds since 1970. */
-  readonly written: string
 }
 
 /** Returns a UUID (version 8) that depends only on the row and the webhook. Every process derives the same id. */
-function jobId({ merchant_id, id, kind, webhook_id, written }: TimedRow): string {
-  const hex = createHash('sha256').update([merchant_id, id, kind, webhook_id, written].join(' ')).digest('hex')
+function jobId({ merchant_id, id, kind, webhook_id, created }: TimedRow): string {
+  const hex = createHash('sha256')
+    .update([merchant_id, id, kind, webhook_id, created.getTime()].join(' '))
+    .digest('hex')
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20, 32)}`
 }
 
