@@ -18,7 +18,7 @@ import {
   RESERVATION_STATUSES,
   ReservationView,
   requireReservation,
-  SECONDS_MAX,
+  LIFE_SECONDS_MAX,
 } from '../reservations/reservation.ts'
 import { findReservation, listReservations } from '../reservations/reservation-repository.ts'
 import { PLACE_INCLUDES, QUANTITY_MAX } from '../stock/level.ts'
@@ -46,7 +46,7 @@ const ReservationBody = z.object({
   locationId: LocationId,
   quantity: Quantity,
   expiresInSeconds: p
-    .int({ min: 1, max: SECONDS_MAX })
+    .int({ min: 1, max: LIFE_SECONDS_MAX })
     .optional()
     .meta({ description: 'The reservation expires after this time; without it, never' }),
   reference: FreeText.optional().meta({

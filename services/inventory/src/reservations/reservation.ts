@@ -9,7 +9,7 @@ export const RESERVATION_STATUSES = ['active', 'committed', 'released', 'expired
 export type ReservationStatus = (typeof RESERVATION_STATUSES)[number]
 
 /** The longest life of a reservation, in seconds: 30 days. */
-export const SECONDS_MAX = 2_592_000
+export const LIFE_SECONDS_MAX = 2_592_000
 
 export interface NewReservation {
   readonly productId: number
