@@ -14,11 +14,11 @@ import {
 } from '../requests/answers.ts'
 import { FreeText, LocationId, PageKeywords, ProductId, ReservationId } from '../requests/fields.ts'
 import {
+  LIFE_SECONDS_MAX,
   ListedReservationView,
   RESERVATION_STATUSES,
   ReservationView,
   requireReservation,
-  LIFE_SECONDS_MAX,
 } from '../reservations/reservation.ts'
 import { findReservation, listReservations } from '../reservations/reservation-repository.ts'
 import { PLACE_INCLUDES, QUANTITY_MAX } from '../stock/level.ts'
